@@ -1,0 +1,1 @@
+"""I/O. The only code that talks to the API server."""

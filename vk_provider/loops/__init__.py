@@ -1,0 +1,1 @@
+"""I/O. The asyncio shells around the pure decisions; they decide nothing themselves."""

@@ -1,0 +1,1 @@
+"""PURE. Which offer of which backend a pod gets."""

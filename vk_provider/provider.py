@@ -1,0 +1,207 @@
+"""The seam between the core and a backend: four coroutines, one pure check, optional capabilities.
+
+A **provider** translates one pod and one offer into a backend's terms and speaks to the backend.
+It never loops over candidates, retries, polls, caches pods or writes to the API server: the core
+does. An implementation may hold a session and a rate budget, nothing else.
+
+Fed by ``loops``; implemented by ``providers/*`` and :mod:`vk_provider.testing.fake`.
+Implementations pass :class:`vk_provider.testing.contract.ProviderContract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from vk_provider.faults import FieldProblem
+from vk_provider.pods.types import (
+    IMPLICIT_OFFER,
+    ContainerObservation,
+    ContainerState,
+    EndCause,
+    Explanation,
+    FieldNote,
+    InstancePhase,
+    InstanceRef,
+    LogLine,
+    LogOptions,
+    NodeCapacity,
+    Observation,
+    Offer,
+    PodUID,
+    RegistryCredential,
+    ResolvedContainer,
+    ResolvedPod,
+    Running,
+    Stamp,
+    Stock,
+    Terminated,
+    VolumeFile,
+    Waiting,
+)
+
+__all__ = [
+    "IMPLICIT_OFFER",
+    "ContainerObservation",
+    "ContainerState",
+    "EndCause",
+    "Explanation",
+    "FieldNote",
+    "FieldProblem",
+    "InstancePhase",
+    "InstanceRef",
+    "LogLine",
+    "LogOptions",
+    "NodeCapacity",
+    "Observation",
+    "Offer",
+    "PodUID",
+    "Provider",
+    "ProviderContext",
+    "ProviderFactory",
+    "ProviderTraits",
+    "RegistryCredential",
+    "ResolvedContainer",
+    "ResolvedPod",
+    "Running",
+    "Stamp",
+    "Stock",
+    "SupportsLogs",
+    "SupportsOffers",
+    "SupportsWatch",
+    "Terminated",
+    "VolumeFile",
+    "Waiting",
+    "capabilities",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderTraits:
+    """Facts about a backend that the core's decisions rest on. Constant for a provider's life.
+
+    All times are seconds. ``list_lag_seconds``: how long a new instance may stay invisible in a
+    list, and a deleted one visible. ``ended_is_free``: an ended instance costs nothing, so a
+    terminal phase may be written before it is deleted. ``starting_is_free``: nothing is billed
+    while an image is pulled. ``restarts_in_place``: the backend restarts containers itself and
+    reports it truthfully (another cluster's kubelet). ``reaches_services``: an instance reaches
+    the home cluster's ClusterIPs, so service env makes sense.
+    """
+
+    list_lag_seconds: float
+    create_timeout_seconds: float = 120.0
+    delete_timeout_seconds: float = 30.0
+    ended_is_free: bool = False
+    starting_is_free: bool = False
+    restarts_in_place: bool = False
+    runs_probes: bool = False
+    reaches_services: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderContext:
+    """What a factory gets beside its configuration.
+
+    ``read_secret(namespace, name, key)`` reads a Secret of the home cluster; it raises
+    ``KubeError``. ``config_path`` is where the block stands, for error messages
+    (``spec.backends[0].config``).
+    """
+
+    cluster_id: str
+    node_name: str
+    backend: str
+    config_path: str
+    user_agent: str
+    read_secret: Callable[[str, str, str], Awaitable[str]] | None = None
+
+
+class Provider(Protocol):
+    """What every backend can do. Faults: only subclasses of ``ProviderError``.
+
+    Lifetime is an async context manager: sessions are opened in ``__aenter__`` and closed in
+    ``__aexit__``; constructing a provider and :meth:`explain` do no I/O.
+    """
+
+    @property
+    def traits(self) -> ProviderTraits:
+        """The backend's constants."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    def explain(self, pod: ResolvedPod, offer: Offer) -> Explanation:
+        """The create request for this pod and offer; pure, offline.
+
+        Raises:
+            UnsupportedFieldsError: with **every** field that can't be honoured.
+        """
+
+    async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
+        """Make one instance, stamped with ``pod.stamp`` in the same call. One try, no waiting
+        until it runs. May be cancelled: an instance that was made is then found by its stamp.
+
+        Raises:
+            OutOfCapacityError, DeniedError, RejectedError, UnsupportedFieldsError,
+            ThrottledError or UnavailableError (nothing was created), OutcomeUnknownError.
+        """
+
+    async def delete_instance(self, ref: InstanceRef, grace_seconds: int) -> None:
+        """Order the end of an instance. Idempotent: already gone is success. Gone only when a
+        list no longer shows it. Raises UnavailableError, ThrottledError, DeniedError."""
+
+    async def list_instances(self) -> Sequence[Observation]:
+        """**All** instances that carry our cluster id, in one logical call, of whichever node
+        (the core sorts by ``stamp.node_name``); never one of anybody else. Complete or a fault:
+        an answer known to be partial raises UnavailableError."""
+
+    async def capacity(self) -> NodeCapacity:
+        """What the backend could carry at most; empty where only configuration limits it."""
+
+
+@runtime_checkable
+class SupportsOffers(Protocol):
+    """The backend has a catalogue. Without it the core uses IMPLICIT_OFFER."""
+
+    async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
+        """Everything that could carry ``gpu_count`` GPUs (0: CPU only) under this backend's
+        configuration, in the configured order of preference. The core caches, filters, ranks."""
+
+
+@runtime_checkable
+class SupportsWatch(Protocol):
+    """The backend can push. Observations arrive beside those of the list."""
+
+    def watch_instances(self) -> AsyncIterator[Observation]:
+        """Changes as they happen; ends or raises when the stream breaks; the core restarts it."""
+
+
+@runtime_checkable
+class SupportsLogs(Protocol):
+    """The backend keeps container logs."""
+
+    def read_logs(
+        self, ref: InstanceRef, container: str, options: LogOptions
+    ) -> AsyncIterator[LogLine]:
+        """Lines in order. Honour ``since`` and ``tail_lines`` where the backend can (the core
+        applies them again), and ``follow``: end when the container has ended and all is read.
+
+        Raises:
+            InstanceNotFoundError, UnavailableError, NotSupportedError (``previous``).
+        """
+
+
+ProviderFactory = Callable[[Mapping[str, Any], ProviderContext], Provider]
+"""The entry point of group ``vk_provider.providers``. Raises ``ConfigError`` with all problems."""
+
+_CAPABILITIES: tuple[tuple[str, type], ...] = (
+    ("offers", SupportsOffers),
+    ("watch", SupportsWatch),
+    ("logs", SupportsLogs),
+)
+
+
+def capabilities(provider: Provider) -> tuple[str, ...]:
+    """The optional protocols a provider implements, as short words for annotations and logs."""
+    return tuple(name for name, protocol in _CAPABILITIES if isinstance(provider, protocol))

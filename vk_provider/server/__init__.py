@@ -1,0 +1,1 @@
+"""I/O. The kubelet's HTTPS surface, and the plain port for metrics and health."""

@@ -1,0 +1,1 @@
+"""PURE, sans-I/O. The kubelet API's byte formats: feed bytes, get events."""
