@@ -246,6 +246,18 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """A pod's end as we are about to write it. ``disruption`` adds ``DisruptionTarget=True``,
+    reason ``TerminationByKubelet``: every Failed of ours that is not the container's own end."""
+
+    phase: str
+    """``Failed`` or ``Succeeded``."""
+    reason: str | None = None
+    message: str | None = None
+    disruption: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class NodeCapacity:
     """What a backend could carry, as Kubernetes quantities; empty means "as configured"."""
 
