@@ -262,9 +262,7 @@ class Fields(_Level):
             return []
         # An empty entry is a mistake, while an empty block is an absent one.
         return [
-            Fields(
-                _Nothing() if entry is None else entry, f"{self.at(key)}[{index}]", self.problems
-            )
+            Fields("" if entry is None else entry, f"{self.at(key)}[{index}]", self.problems)
             for index, entry in enumerate(value)
         ]
 
