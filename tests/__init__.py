@@ -1,0 +1,1 @@
+"""The suites, and the rig that gives them a real control plane."""

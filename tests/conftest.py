@@ -1,0 +1,34 @@
+"""What holds for every suite: no socket in the pure ones, no task left behind in any."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+WITHOUT_SOCKETS = (TESTS / "unit", TESTS / "golden")
+
+# The rig's fixtures start the control plane only for a test that asks for one.
+pytest_plugins = ["tests.rig.plugin"] if (TESTS / "rig" / "plugin.py").exists() else []
+
+
+@pytest.fixture
+async def no_task_left() -> AsyncIterator[None]:
+    """A test that leaves a task behind fails, since so would a node that is asked to stop."""
+    before = asyncio.all_tasks()
+    yield
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    running = [str(task.get_coro()) for task in left if not task.done()]
+    assert not running, f"tasks left behind: {running}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Close the sockets of the pure suites, and watch the tasks of every coroutine test."""
+    for item in items:
+        if any(folder in item.path.parents for folder in WITHOUT_SOCKETS):
+            item.add_marker("disable_socket")
+        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.function):
+            # First in, so that it is torn down last, after the fixtures that own tasks.
+            item.fixturenames.insert(0, "no_task_left")
