@@ -1,0 +1,139 @@
+# Everything a developer or CI does; each verb sets up what it needs on a machine with python3 >= 3.11 and make.
+# The end-to-end verbs build a real control plane once, which also wants Go.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+LOCK := requirements/dev.lock
+CODE := $(wildcard vk_provider providers tests benchmarks)
+PYTEST := $(PY) -m pytest
+COVERED := $(PY) -m coverage run -m pytest
+
+# The stamps carry a checksum in their names, so that content and not a timestamp decides what is out of date.
+DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
+EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
+
+.DEFAULT_GOAL := help
+.PHONY: help venv lint budgets fmt test suites gates unit golden contract integration e2e rig demo bench conformance lock clean
+.NOTPARALLEL:
+
+define header
+	@printf '\n\033[1m== %s\033[0m\n' '$(1)'
+endef
+
+help:  ## list the verbs
+	@awk -F':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+venv: $(EDITABLE)  ## create .venv from the lock; nothing is installed twice
+
+$(PY):
+	$(call header,virtual environment)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "$(PYTHON) is too old: Python 3.11 or newer is needed; try 'make PYTHON=python3.13'" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "no ensurepip here: trying the pip of $(PYTHON)" >&2 \
+	       && $(PYTHON) -m venv --clear --without-pip $(VENV) \
+	       && $(PYTHON) -m pip --python $(VENV) install --quiet pip; } \
+	  || { rm -rf $(VENV); echo "cannot make a virtual environment: install the python3-venv package (Debian, Ubuntu)" >&2; exit 1; }
+
+$(DEPS): | $(PY)
+	$(call header,dependencies from $(LOCK))
+	@rm -f $(VENV)/.deps-*
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
+	@touch $@
+
+$(EDITABLE): $(DEPS)
+	@rm -f $(VENV)/.editable-*
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: venv  ## format, lint, types, layers, spelling, budgets
+	$(call header,ruff)
+	$(PY) -m ruff format --check --quiet .
+	$(PY) -m ruff check .
+	$(call header,mypy)
+	$(PY) -m mypy $(CODE)
+	$(call header,layers)
+	$(VENV)/bin/lint-imports --no-cache --no-logo
+	$(call header,spelling)
+	$(VENV)/bin/codespell
+	$(MAKE) --no-print-directory budgets
+
+budgets: venv  ## the size and style budgets alone
+	$(call header,budgets)
+	$(PYTEST) tests/test_architecture.py
+
+fmt: venv  ## format and fix what can be fixed
+	$(PY) -m ruff check --fix-only --quiet .
+	$(PY) -m ruff format .
+
+# The gates come last: they are tests too, so that a run ends with pytest's own closing line.
+test: venv  ## every suite in order, then the coverage gates
+	@$(PY) -m coverage erase
+	@$(MAKE) --no-print-directory suites PYTEST='$(COVERED)'
+	@$(MAKE) --no-print-directory gates
+
+suites: unit golden contract integration e2e
+
+unit: export PYTHONASYNCIODEBUG := 1
+unit: venv  ## pure and fast: no socket, no sleep, under ten seconds
+	$(call header,unit tests)
+	$(PYTEST) tests/unit --session-timeout=60
+
+golden: venv  ## translations against recorded pairs
+	$(call header,golden tests)
+	$(PYTEST) tests/golden
+
+contract: export PYTHONASYNCIODEBUG := 1
+contract: venv rig  ## the suite that every provider must pass
+	$(call header,contract tests)
+	$(PYTEST) tests/contract
+
+integration: export PYTHONASYNCIODEBUG := 1
+integration: venv rig  ## real sockets and TLS
+	$(call header,integration tests)
+	$(PYTEST) tests/integration
+
+e2e: venv rig  ## a real control plane, kubectl and the command line
+	$(call header,end-to-end tests)
+	$(PYTEST) tests/e2e
+
+gates: venv
+	$(call header,coverage)
+	@$(PY) -m coverage combine --quiet
+	@$(PY) -m coverage report --skip-covered || true
+	@$(PY) -m coverage html --quiet
+	$(PYTEST) tests/test_coverage.py
+
+rig: venv
+	$(call header,control plane)
+	$(PY) -m tests.rig build
+
+demo: venv rig  ## a pod on a node that is not there
+	$(PY) -m tests.demo
+
+bench: venv rig  ## measure against the peers
+	$(PY) -m benchmarks
+
+conformance: venv rig  ## the official suites against the virtual node
+	$(PY) -m tests.conformance
+
+# uv only resolves; nobody needs it to install. No index address is written, so that any mirror serves the locks.
+UV := .cache/lock/bin/uv
+RESOLVE = $(UV) pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-emit-index-url --no-emit-find-links
+
+$(UV): | $(PY)
+	$(PY) -m venv .cache/lock
+	.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+lock: $(UV)  ## resolve the newest dependencies into requirements/
+	$(RESOLVE) pyproject.toml --all-extras --group dev --output-file requirements/dev.lock
+	$(RESOLVE) pyproject.toml --all-extras --constraint requirements/dev.lock --output-file requirements/run.lock
+	$(RESOLVE) --group build --constraint requirements/dev.lock --output-file requirements/build.lock
+	@! grep -nE '://|^ *--(index|extra-index|find-links)' requirements/*.lock \
+	  || { echo 'a lock holds an index address' >&2; exit 1; }
+
+clean:  ## remove everything that was made, the virtual environment too
+	rm -rf $(VENV) .cache/lock .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
