@@ -69,7 +69,7 @@ def show(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"' if len(value) <= _LONGEST_SHOWN else f'"{value[:_LONGEST_SHOWN]}…"'
     if isinstance(value, int | float):
-        return str(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
     return "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 
@@ -107,6 +107,10 @@ class _Level:
         if key not in self._asked:
             self._asked.append(key)
         return self._values.get(key)
+
+    def raw(self) -> Mapping[str, Any]:
+        """The whole mapping as it is, for whoever owns its keys (a provider's block)."""
+        return self._values
 
     def refuse(self, key: str, message: str) -> None:
         """Report a problem with one of this level's keys."""
@@ -239,7 +243,7 @@ class Fields(_Level):
         """A mapping of texts to texts; with ``numbers`` a plain number is taken as its text."""
         level = _Level(self.take(key), self.at(key), self.problems)
         kept: dict[str, str] = {}
-        for name, value in level._values.items():
+        for name, value in level.raw().items():
             if isinstance(value, str):
                 kept[name] = value
             elif numbers and _is_number(value):

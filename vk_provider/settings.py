@@ -1,0 +1,155 @@
+"""What one ``VirtualNode`` document asks for, as values: complete, checked, with every default.
+
+Fed by :mod:`vk_provider.settings_parse` (one document each); read by the app, which hands plain
+values on to everything below. Durations are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of the node that is always there."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+PROVIDER_TAINT = Taint("virtual-kubelet.io/provider", "vk-provider", "NoSchedule")
+"""Keeps pods off that did not ask for a node that is not there; ``taints: []`` removes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSettings:
+    """One backend. ``path`` is where it stands in its document: ``spec.backends[0]``."""
+
+    name: str
+    provider: str
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    path: str = ""
+
+    @property
+    def config_path(self) -> str:
+        """Where the provider's own block stands, for its error messages."""
+        return f"{self.path}.config"
+
+
+class PlacementPolicy(StrEnum):
+    """How offers of several backends are ranked."""
+
+    CHEAPEST = "cheapest"
+    """By price; equal prices and backends without one in the order of the document."""
+    ORDERED = "ordered"
+    """All offers of the first backend before any of the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSettings:
+    """Which offer is tried first, and what all instances of the node may cost together."""
+
+    policy: PlacementPolicy = PlacementPolicy.CHEAPEST
+    budget_usd_per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Files of the kubelet server. Without a certificate one is made at start; without a client
+    CA the API server's own (``kube-system/extension-apiserver-authentication``) is used."""
+
+    cert_file: str | None = None
+    key_file: str | None = None
+    client_ca_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The node's kubelet port and the process's plain port (health, metrics).
+
+    ``address`` None: :func:`vk_provider.address.internal_address` finds the node's InternalIP.
+    ``plain_port`` is one for the whole process; 0 picks a free one, for either port.
+    """
+
+    port: int = 10250
+    plain_port: int = 8080
+    address: str | None = None
+    tls: TlsSettings = TlsSettings()
+
+
+class Reach(StrEnum):
+    """What ``status.podIP`` says."""
+
+    NONE = "none"
+    """Nothing: an outside pod has no address at home."""
+    DIRECT = "direct"
+    """The instance's own address, which home can route to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElectionSettings:
+    """Which of several replicas is the node. ``namespace`` None means the one we run in."""
+
+    name: str
+    enabled: bool = True
+    namespace: str | None = None
+    lease_duration_seconds: float = 15.0
+    renew_deadline_seconds: float = 10.0
+    retry_period_seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class StormSettings:
+    """The token buckets that pace verdicts: one per owner, one for the node."""
+
+    burst: int = 5
+    first_interval_seconds: float = 10.0
+    max_interval_seconds: float = 300.0
+    reset_after_seconds: float = 600.0
+    node_burst: int = 50
+    node_per_second: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DoorSettings:
+    """How long a refused need, GPU type or backend stays closed, and when an outage closes it."""
+
+    first_cooldown_seconds: float = 30.0
+    max_cooldown_seconds: float = 600.0
+    denied_cooldown_seconds: float = 300.0
+    outage_after_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """One virtual node.
+
+    ``capacity`` maps resource names to Kubernetes quantities; it is the cost cap as well.
+    ``namespaces`` empty means all: elsewhere ConfigMaps and Secrets are not readable.
+    ``fail_after_backend_lost_seconds`` None means never: an outage of an API is no death of a pod.
+    ``source`` is the file the document came from, for messages.
+    """
+
+    name: str
+    capacity: Mapping[str, str]
+    backends: tuple[BackendSettings, ...]
+    leader_election: LeaderElectionSettings
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = (PROVIDER_TAINT,)
+    placement: PlacementSettings = PlacementSettings()
+    server: ServerSettings = ServerSettings()
+    storm: StormSettings = StormSettings()
+    door: DoorSettings = DoorSettings()
+    cluster_id: str | None = None
+    tick_seconds: float = 10.0
+    reach: Reach = Reach.NONE
+    admission_enabled: bool = True
+    namespaces: tuple[str, ...] = ()
+    pending_deadline_seconds: float = 1800.0
+    confirm_deadline_seconds: float = 300.0
+    fail_after_backend_lost_seconds: float | None = None
+    source: str = ""

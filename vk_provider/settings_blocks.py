@@ -1,0 +1,156 @@
+"""The sub-blocks of a ``VirtualNode`` document's spec, one function each. Pure.
+
+Fed by :mod:`vk_provider.settings_parse`; the values are those of :mod:`vk_provider.settings`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+
+from vk_provider.fields import Fields
+from vk_provider.settings import (
+    DoorSettings,
+    LeaderElectionSettings,
+    PlacementPolicy,
+    PlacementSettings,
+    Reach,
+    ServerSettings,
+    StormSettings,
+    TlsSettings,
+)
+
+DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+DNS_LABEL_WORDS = "at most 63 lower-case letters, digits and -"
+DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
+
+_NOT_YET = "not available in this version"
+
+
+def parse_placement(block: Fields) -> PlacementSettings:
+    """The order in which offers are tried."""
+    policy = block.text("policy", PlacementPolicy.CHEAPEST, choices=tuple(PlacementPolicy))
+    budget = block.child("budget")
+    usd_per_hour = budget.number("usdPerHour", None, 0)
+    budget.done()
+    block.done()
+    return PlacementSettings(PlacementPolicy(policy), usd_per_hour)
+
+
+def parse_server(block: Fields) -> ServerSettings:
+    """Ports, address and TLS files of the kubelet server."""
+    port = block.integer("port", 10250, 0, 65535)
+    plain_port = block.integer("plainPort", 8080, 0, 65535)
+    if port == plain_port != 0:
+        block.refuse("plainPort", f"{plain_port} is the kubelet port too")
+    address = block.optional_text("address")
+    if address is not None and not _is_address(address):
+        block.wrong("address", address, "an IP address that the API server can reach")
+    tls = block.child("tls")
+    files = TlsSettings(
+        *(tls.optional_text(key) for key in ("certFile", "keyFile", "clientCaFile"))
+    )
+    for key, other in (("certFile", "keyFile"), ("keyFile", "certFile")):
+        if tls.has(other) and not tls.has(key):
+            tls.refuse(key, f"missing, must be given together with {other}")
+    tls.done()
+    block.done()
+    return ServerSettings(port, plain_port, address, files)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return not ipaddress.ip_address(text).is_unspecified
+    except ValueError:
+        return False
+
+
+def parse_leader_election(block: Fields, node_name: str) -> LeaderElectionSettings:
+    """The Lease that decides which replica is the node, and its times."""
+    settings = LeaderElectionSettings(
+        name=block.text("name", f"vk-provider-{node_name}", pattern=DNS_SUBDOMAIN),
+        enabled=block.boolean("enabled", True),
+        namespace=block.optional_text("namespace", pattern=DNS_LABEL, allowed=DNS_LABEL_WORDS),
+        lease_duration_seconds=block.number("leaseDurationSeconds", 15.0, 1),
+        renew_deadline_seconds=block.number("renewDeadlineSeconds", 10.0, 0.5),
+        retry_period_seconds=block.number("retryPeriodSeconds", 2.0, 0.1),
+    )
+    # A leader must have given up before another may take over, else both write.
+    _demand_order(
+        block,
+        "less",
+        ("retryPeriodSeconds", settings.retry_period_seconds),
+        ("renewDeadlineSeconds", settings.renew_deadline_seconds),
+        ("leaseDurationSeconds", settings.lease_duration_seconds),
+    )
+    block.done()
+    return settings
+
+
+def parse_storm(block: Fields) -> StormSettings:
+    """The token buckets that pace verdicts."""
+    settings = StormSettings(
+        burst=block.integer("burst", 5, 1),
+        first_interval_seconds=block.number("firstIntervalSeconds", 10.0, 0.1),
+        max_interval_seconds=block.number("maxIntervalSeconds", 300.0, 0.1),
+        reset_after_seconds=block.number("resetAfterSeconds", 600.0, 1),
+        node_burst=block.integer("nodeBurst", 50, 1),
+        node_per_second=block.number("nodePerSecond", 1.0, 0.01),
+    )
+    _demand_order(
+        block,
+        "not more",
+        ("firstIntervalSeconds", settings.first_interval_seconds),
+        ("maxIntervalSeconds", settings.max_interval_seconds),
+    )
+    block.done()
+    return settings
+
+
+def parse_door(block: Fields) -> DoorSettings:
+    """How long what was refused stays closed, and when an outage closes the door."""
+    settings = DoorSettings(
+        first_cooldown_seconds=block.number("firstCooldownSeconds", 30.0, 0.1),
+        max_cooldown_seconds=block.number("maxCooldownSeconds", 600.0, 0.1),
+        denied_cooldown_seconds=block.number("deniedCooldownSeconds", 300.0, 0.1),
+        outage_after_seconds=block.number("outageAfterSeconds", 60.0, 0.1),
+    )
+    _demand_order(
+        block,
+        "not more",
+        ("firstCooldownSeconds", settings.first_cooldown_seconds),
+        ("maxCooldownSeconds", settings.max_cooldown_seconds),
+    )
+    block.done()
+    return settings
+
+
+def parse_reach(spec: Fields) -> Reach:
+    """What podIP says; the gateway has its place in the vocabulary and is not there yet."""
+    if spec.take("reach") == "gateway":
+        spec.refuse("reach", f'"gateway" is {_NOT_YET}; allowed: none, direct')
+        return Reach.NONE
+    return Reach(spec.text("reach", Reach.NONE, choices=tuple(Reach)))
+
+
+def parse_admission(block: Fields) -> bool:
+    """Whether pods are admitted again on arrival."""
+    enabled = block.boolean("enabled", True)
+    block.done()
+    return enabled
+
+
+def parse_bursting(block: Fields) -> None:
+    """The gate has its place in the vocabulary and is not there yet."""
+    gate = block.child("gate")
+    if gate.boolean("enabled", False):
+        gate.refuse("enabled", f"found true, but the gate is {_NOT_YET}; allowed: false")
+    gate.done()
+    block.done()
+
+
+def _demand_order(block: Fields, relation: str, *named: tuple[str, float]) -> None:
+    """Each duration must be ``less`` than the next one, or ``not more``."""
+    for (key, seconds), (next_key, next_seconds) in itertools.pairwise(named):
+        if seconds > next_seconds or (relation == "less" and seconds == next_seconds):
+            block.wrong(key, seconds, f"{relation} than {next_key} ({next_seconds:g})")
