@@ -1,0 +1,35 @@
+"""pytest fixtures of the test bed: `pytest_plugins = ["tests.rig.plugin"]`.
+
+The bed is one per session, so tests that use it run in the session's event loop:
+`pytestmark = pytest.mark.asyncio(loop_scope="session")`.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.rig.control_plane import ControlPlane
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def control_plane() -> AsyncIterator[ControlPlane]:
+    """A control plane shared by the whole session; leave cluster-wide things as they were."""
+    async with ControlPlane() as bed:
+        yield bed
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def namespace(
+    control_plane: ControlPlane, request: pytest.FixtureRequest
+) -> AsyncIterator[str]:
+    """A namespace of the test's own, ready for pods; its removal is not waited for."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
+    name = f"{words[:40].strip('-')}-{uuid.uuid4().hex[:6]}"
+    await control_plane.create_namespace(name)
+    yield name
+    await control_plane.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
