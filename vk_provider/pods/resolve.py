@@ -1,0 +1,157 @@
+"""Everything a kubelet resolves before it starts a pod, in one pure function.
+
+Fed by the pod and the objects it refers to (:func:`.references.referenced` says which); feeds
+``create_instance``. What must exist and doesn't makes the pod wait, as with a kubelet; nothing in a
+pod makes this raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vk_provider.pods.downward import PodFields
+from vk_provider.pods.environment import Environment
+from vk_provider.pods.expansion import expand
+from vk_provider.pods.gpus import gpu_request
+from vk_provider.pods.lookup import Lookup, MissingReference
+from vk_provider.pods.pull_secrets import PullCredentials, pull_credentials
+from vk_provider.pods.reading import mapping, mappings, text, texts
+from vk_provider.pods.references import ObjectKey, is_token_volume
+from vk_provider.pods.services import service_environment
+from vk_provider.pods.types import (
+    Json,
+    PlacementHints,
+    PodUID,
+    ReferenceEvent,
+    ResolvedContainer,
+    ResolvedPod,
+    Stamp,
+)
+from vk_provider.pods.volumes import Volumes
+
+__all__ = ["Missing", "MissingReference", "ObjectKey", "ReferenceEvent", "ResolveInput", "resolve"]
+
+WAITING_REASON = "CreateContainerConfigError"
+"""The waiting reason of containers whose pod lacks what it refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveInput:
+    """What resolving needs beside the pod and its objects.
+
+    ``services`` is None where an instance can't reach ClusterIPs: then no service variables.
+    ``capacity`` (the node's) is what an unset limit reads as in a ``resourceFieldRef``.
+    """
+
+    cluster_id: str
+    node_name: str
+    host_ip: str | None = None
+    services: Sequence[Json] | None = None
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    hints: PlacementHints = field(default_factory=PlacementHints)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The pod can't start yet: all that it must have and that is not there."""
+
+    references: tuple[MissingReference, ...]
+    events: tuple[ReferenceEvent, ...] = ()
+    reason: str = WAITING_REASON
+
+    @property
+    def message(self) -> str:
+        """For the containers' waiting state."""
+        return "; ".join(dict.fromkeys(each.message for each in self.references))
+
+
+def resolve(
+    pod: Json, objects: Mapping[ObjectKey, Json | None], given: ResolveInput
+) -> ResolvedPod | Missing:
+    """The pod with every reference replaced by its value, or all that is missing for that."""
+    lookup = Lookup(text(mapping(pod, "metadata"), "namespace"), objects)
+    containers = _Containers.of(pod, given, lookup)
+    init, main = containers.resolved("initContainers"), containers.resolved("containers")
+    pulls = pull_credentials(pod, objects, [each.image for each in (*init, *main)])
+    events = _events(lookup, pulls)
+    if lookup.missing:
+        return Missing(tuple(dict.fromkeys(lookup.missing)), events)
+    gpu_count, gpu_resource = gpu_request(pod)
+    return ResolvedPod(
+        stamp=_stamp(pod, given),
+        pod=pod,
+        containers=main,
+        init_containers=init,
+        pull_credentials=pulls.credentials,
+        gpu_count=gpu_count,
+        gpu_resource=gpu_resource,
+        hints=given.hints,
+        unresolvable=tuple(dict.fromkeys(lookup.unresolvable)),
+        events=events,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Containers:
+    pod: Json
+    environment: Environment
+    volumes: Volumes
+
+    @classmethod
+    def of(cls, pod: Json, given: ResolveInput, lookup: Lookup) -> _Containers:
+        services = {} if given.services is None else service_environment(pod, given.services)
+        fields = PodFields(pod, given.node_name, given.host_ip, given.capacity, lookup)
+        environment = Environment(lookup, fields, services)
+        return cls(pod, environment, Volumes(pod, lookup, fields))
+
+    def resolved(self, field_name: str) -> tuple[ResolvedContainer, ...]:
+        return tuple(
+            self._container(container, f"spec.{field_name}[{index}]")
+            for index, container in mappings(mapping(self.pod, "spec"), field_name)
+        )
+
+    def _container(self, container: Json, path: str) -> ResolvedContainer:
+        env = self.environment.of(container, path)
+        return ResolvedContainer(
+            name=text(container, "name"),
+            image=text(container, "image"),
+            field_path=path,
+            command=_expanded(texts(container, "command"), env),
+            args=_expanded(texts(container, "args"), env),
+            env=env,
+            files=self.volumes.files(container, path, env),
+            spec=_without_token_mounts(self.pod, container),
+        )
+
+
+def _expanded(words: tuple[str, ...] | None, env: Mapping[str, str]) -> tuple[str, ...] | None:
+    return None if words is None else tuple(expand(word, env) for word in words)
+
+
+def _without_token_mounts(pod: Json, container: Json) -> Json:
+    volumes = mappings(mapping(pod, "spec"), "volumes")
+    dropped = {text(volume, "name") for _, volume in volumes if is_token_volume(volume)}
+    mounts = [mount for _, mount in mappings(container, "volumeMounts")]
+    kept = [mount for mount in mounts if text(mount, "name") not in dropped]
+    return container if len(kept) == len(mounts) else {**container, "volumeMounts": kept}
+
+
+def _stamp(pod: Json, given: ResolveInput) -> Stamp:
+    metadata = mapping(pod, "metadata")
+    return Stamp(
+        cluster_id=given.cluster_id,
+        node_name=given.node_name,
+        namespace=text(metadata, "namespace"),
+        pod_name=text(metadata, "name"),
+        pod_uid=PodUID(text(metadata, "uid")),
+    )
+
+
+def _events(lookup: Lookup, pulls: PullCredentials) -> tuple[ReferenceEvent, ...]:
+    must = (ReferenceEvent(f"Mandatory{each.reason}", str(each)) for each in lookup.missing)
+    may = (
+        ReferenceEvent(f"Optional{each.reason}", f"skipping an optional reference: {each}")
+        for each in lookup.skipped
+    )
+    return tuple(dict.fromkeys((*must, *may, *pulls.events)))
