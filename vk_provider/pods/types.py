@@ -13,6 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NewType
 
+from vk_provider.faults import FieldProblem
+
 Json = Mapping[str, Any]
 """A JSON object as it came from the API server. Never mutated."""
 
@@ -216,11 +218,23 @@ class PlacementHints:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceEvent:
+    """An Event that resolving a pod gives rise to: a reference that is absent, optional or not."""
+
+    reason: str
+    message: str
+    type: str = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedPod:
     """What a provider translates: a pod with every reference replaced by its value.
 
     ``pod`` is the pod's JSON as the API server has it. ``gpu_count`` is the effective request of
     ``gpu_resource`` (``nvidia.com/gpu`` or ``amd.com/gpu``), 0 and None for a CPU pod.
+    ``unresolvable`` is what only the place where it runs could fill in (``status.podIP``, a
+    service account's token): left out of env and files; a provider that can't do it either refuses
+    the pod with these problems. ``events`` tell of optional references that were skipped.
     """
 
     stamp: Stamp
@@ -231,6 +245,8 @@ class ResolvedPod:
     gpu_count: int = 0
     gpu_resource: str | None = None
     hints: PlacementHints = PlacementHints()
+    unresolvable: tuple[FieldProblem, ...] = ()
+    events: tuple[ReferenceEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
