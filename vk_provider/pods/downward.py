@@ -19,7 +19,9 @@ from vk_provider.pods.types import Json
 _SUBSCRIPT = re.compile(r"""metadata\.(labels|annotations)\[(['"])(.*)\2\]""", re.DOTALL)
 _QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,2}|[KMGTPE]i|[numkMGTPE]?)")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)}
+_BINARY: dict[str, int] = {
+    f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)
+}
 _EXPOSED = ("cpu", "memory", "ephemeral-storage")
 _RESOURCES = (
     "allowed are limits. and requests. of cpu, memory, ephemeral-storage and hugepages-<size>"
