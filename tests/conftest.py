@@ -11,7 +11,7 @@ TESTS = Path(__file__).parent
 WITHOUT_SOCKETS = (TESTS / "unit", TESTS / "golden")
 
 # The rig's fixtures start the control plane only for a test that asks for one.
-pytest_plugins = ["tests.rig.plugin"] if (TESTS / "rig" / "plugin.py").exists() else []
+pytest_plugins = ["tests.rig.plugin"]
 
 
 @pytest.fixture
@@ -22,6 +22,12 @@ async def no_task_left() -> AsyncIterator[None]:
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     running = [str(task.get_coro()) for task in left if not task.done()]
     assert not running, f"tasks left behind: {running}"
+
+
+def pytest_configure() -> None:
+    """Say that the main thread has no loop."""
+    # Merely asked for one that was never set, Python before 3.14 makes it, and nobody closes it.
+    asyncio.set_event_loop(None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -207,7 +207,8 @@ def broad_excepts() -> Iterator[str]:
     ]  # fmt: skip
     for module, node in found:
         around = range(node.lineno - 1, node.body[0].lineno + 1)
-        if not any(line in module.comments for line in around):
+        said = [module.comments.get(line, "") for line in around]
+        if not any(re.sub(r"# *(noqa|type)\b[\w:\[\], -]*$", "", words) for words in said):
             yield module.at(node.lineno, "broad except without a comment", "say what it guards")
     if len(found) > MAX_BROAD_EXCEPTS:
         for module, node in found:
