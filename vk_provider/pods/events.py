@@ -1,0 +1,68 @@
+"""The words of our Events, Failed pods and waiting containers.
+
+Fed by nothing; read by the lifecycle (which decides), the status and the Event writer.
+Dashboards and alerts match these words: they are added, never changed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class FailedReason(StrEnum):
+    """``status.reason`` of a pod that we failed; its Event carries the same reason."""
+
+    OUT_OF_CAPACITY = "OutOfCapacity"
+    UNSUPPORTED = "Unsupported"
+    REJECTED = "Rejected"
+    PROVIDER_LOST = "ProviderLost"
+    PREEMPTED = "Preempted"
+    CONTAINER_EXITED = "ContainerExited"
+    NODE_AFFINITY = "NodeAffinity"
+    TAINT_TOLERATION = "TaintToleration"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+
+
+def out_of(resource: str) -> str:
+    """The Failed reason of a pod that asks for more of a resource than the node has."""
+    return f"OutOf{resource}"
+
+
+class WaitingReason(StrEnum):
+    """Why a container has not started, in ``state.waiting.reason``."""
+
+    CONTAINER_CREATING = "ContainerCreating"
+    POD_INITIALIZING = "PodInitializing"
+    """The kubelet's default in a pod that has init containers."""
+    CREATE_BACK_OFF = "CreateBackOff"
+    PROVIDER_UNAVAILABLE = "ProviderUnavailable"
+    CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
+    DAEMON_SET_NOT_SUPPORTED = "DaemonSetNotSupported"
+
+
+class TerminatedReason(StrEnum):
+    """Why a container ended, in ``state.terminated.reason``, where the backend has no word."""
+
+    COMPLETED = "Completed"
+    ERROR = "Error"
+    CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
+
+
+class EventReason(StrEnum):
+    """Reasons of Events beside the Failed reasons."""
+
+    BACK_OFF = "BackOff"
+    NOT_RECREATED = "NotRecreated"
+    PROBES_NOT_RUN = "ProbesNotRun"
+    DAEMON_SET_NOT_SUPPORTED = "DaemonSetNotSupported"
+    OPTIONAL_CONFIG_MAP_NOT_FOUND = "OptionalConfigMapNotFound"
+    OPTIONAL_SECRET_NOT_FOUND = "OptionalSecretNotFound"
+    MANDATORY_CONFIG_MAP_NOT_FOUND = "MandatoryConfigMapNotFound"
+    MANDATORY_SECRET_NOT_FOUND = "MandatorySecretNotFound"
+
+
+class EventType(StrEnum):
+    """The two types an Event may have."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"

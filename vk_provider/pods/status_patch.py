@@ -1,0 +1,93 @@
+"""The smallest strategic merge patch that turns a pod's status into the wanted one.
+
+Fed by :mod:`vk_provider.pods.status`; feeds ``kube.writer``. The patch carries the pod's UID, so
+that it can never hit a younger pod of the same name. Fields of other owners are never mentioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from vk_provider.pods.conditions import objects
+from vk_provider.pods.container_status import mapping
+from vk_provider.pods.types import Json
+
+NO_ANNOTATIONS: Mapping[str, str | None] = MappingProxyType({})
+
+_SCALARS = ("phase", "reason", "message", "startTime", "hostIP", "podIP", "observedGeneration")
+_ATOMIC = ("containerStatuses", "initContainerStatuses")
+_BY_IP = ("hostIPs", "podIPs")
+
+
+def status_patch(
+    pod: Json, wanted: Json, annotations: Mapping[str, str | None] = NO_ANNOTATIONS
+) -> dict[str, Any] | None:
+    """What to send to ``pods/status``, or None when the API server has it all already.
+
+    ``annotations`` are set (None: removed) in the same request. Lists of addresses are replaced
+    as a whole, since the API server would merge them by ip and refuse the sum.
+    """
+    current, metadata = mapping(pod.get("status")), mapping(pod.get("metadata"))
+    status = {
+        **_scalars(current, wanted),
+        **_lists(current, wanted),
+        **_conditions(current, wanted),
+    }
+    notes = _annotations(mapping(metadata.get("annotations")), annotations)
+    if not status and not notes:
+        return None
+    patch: dict[str, Any] = {"metadata": {"uid": metadata.get("uid")}}
+    if notes:
+        patch["metadata"]["annotations"] = notes
+    if status:
+        patch["status"] = status
+    return patch
+
+
+def _scalars(current: Json, wanted: Json) -> dict[str, Any]:
+    return {
+        name: wanted.get(name)
+        for name in _SCALARS
+        if (current.get(name) or None) != (wanted.get(name) or None)
+    }
+
+
+def _lists(current: Json, wanted: Json) -> dict[str, Any]:
+    changed: dict[str, Any] = {}
+    for name in (*_ATOMIC, *_BY_IP):
+        target = wanted.get(name) or []
+        if pruned(current.get(name) or []) == pruned(target):
+            continue
+        changed[name] = [{"$patch": "replace"}, *target] if name in _BY_IP else target or None
+    return changed
+
+
+def _conditions(current: Json, wanted: Json) -> dict[str, Any]:
+    before = {one.get("type"): one for one in objects(current.get("conditions"))}
+    changed = [
+        _cleared(mapping(before.get(one["type"])), one)
+        for one in objects(wanted.get("conditions"))
+        if pruned(one) != pruned(before.get(one["type"]))
+    ]
+    return {"conditions": changed} if changed else {}
+
+
+def _cleared(before: Json, wanted: Json) -> dict[str, Any]:
+    """A condition merges field by field: what it no longer says must be sent as null."""
+    gone = {name: None for name in before if name not in wanted and before[name] is not None}
+    return {**wanted, **gone}
+
+
+def _annotations(current: Json, wanted: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {name: value for name, value in wanted.items() if current.get(name) != value}
+
+
+def pruned(value: object) -> object:
+    """A value without its nulls: the API server stores an absent time as null."""
+    if isinstance(value, Mapping):
+        return {name: pruned(item) for name, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [pruned(item) for item in value]
+    return value
