@@ -14,7 +14,7 @@ DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
 EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint budgets fmt test suites gates unit golden contract integration e2e rig demo bench conformance lock clean
+.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench conformance lock clean
 .NOTPARALLEL:
 
 define header
@@ -47,17 +47,26 @@ $(EDITABLE): $(DEPS)
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Each check runs even if one before it failed: a developer wants to see all of them.
 lint: venv  ## format, lint, types, layers, spelling, budgets
-	$(call header,ruff)
-	$(PY) -m ruff format --check --quiet .
+	@$(MAKE) --no-print-directory --keep-going style types layers spelling budgets
+
+style: venv
+	$(call header,style)
 	$(PY) -m ruff check .
-	$(call header,mypy)
+	$(PY) -m ruff format --check .
+
+types: venv
+	$(call header,types)
 	$(PY) -m mypy $(CODE)
+
+layers: venv
 	$(call header,layers)
 	$(VENV)/bin/lint-imports --no-cache --no-logo
+
+spelling: venv
 	$(call header,spelling)
 	$(VENV)/bin/codespell
-	$(MAKE) --no-print-directory budgets
 
 budgets: venv  ## the size and style budgets alone
 	$(call header,budgets)

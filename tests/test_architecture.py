@@ -6,6 +6,7 @@ neither of them measures.
 """
 
 import ast
+import contextlib
 import functools
 import io
 import re
@@ -110,11 +111,12 @@ def tree_files() -> dict[str, str]:
 @functools.cache
 def modules(pattern: re.Pattern[str] = re.compile(r".*\.py$")) -> list[Module]:
     """The Python files whose path matches."""
-    return [
-        Module(path, text, ast.parse(text, path))
-        for path, text in sorted(tree_files().items())
-        if path.endswith(".py") and pattern.match(path)
-    ]
+    found = []
+    for path, text in sorted(tree_files().items()):
+        if path.endswith(".py") and pattern.match(path):
+            with contextlib.suppress(SyntaxError):  # ruff reports what cannot be parsed
+                found.append(Module(path, text, ast.parse(text, path)))
+    return found
 
 
 def dotted(node: ast.AST) -> str:
