@@ -1,0 +1,219 @@
+"""The door: whether new pods are let in, and how many at once while it reopens.
+
+Closing is cheap and exact: allocatable ``pods`` falls to what is in use, and a taint says why.
+Reopening is half-open: removing a taint lets 50 waiting pods in within half a second, so first
+there is room for one pod, whose create is the probe; success doubles the room up to capacity,
+failure closes again with a doubled, jittered, capped cool-down. Nothing is bought to probe.
+Fed by ``loops`` (results of creates and lists); its :class:`DoorView` feeds ``node.object`` and
+``pods.lifecycle``. Pure: ``now`` (seconds of a steady clock) and jitter are arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Closed(StrEnum):
+    """Why a backend or the node lets nobody in: the value of the ``unavailable`` taint."""
+
+    CAPACITY = "capacity"
+    DENIED = "denied"
+    BUDGET = "budget"
+    OUTAGE = "outage"
+
+
+@dataclass(frozen=True, slots=True)
+class DoorLimits:
+    """Cool-downs in seconds: the first, and the cap of the doubling. ``denied_first`` is for
+    credentials, quota and billing, which heal slowly."""
+
+    first: float = 30.0
+    cap: float = 600.0
+    denied_first: float = 120.0
+
+
+@dataclass(slots=True)
+class CoolDown:
+    """One thing that was refused: until when, how often in a row, and the backend's words."""
+
+    until: float = 0.0
+    level: int = 0
+    message: str = ""
+
+    def begin(self, now: float, first: float, cap: float, jitter: float) -> None:
+        """Start or double the cool-down; ``jitter`` in [0, 1) adds up to a fifth."""
+        self.until = now + min(cap, first * 2**self.level) * (1.0 + jitter / 5.0)
+        self.level = min(self.level + 1, 16)
+
+
+@dataclass(slots=True)
+class BackendDoor:
+    """What is known of one backend: refused offers, a denial, an outage."""
+
+    offers: dict[str, CoolDown] = field(default_factory=dict)
+    default_refused: bool = False
+    denied: CoolDown | None = None
+    outage: str | None = None
+
+    def closed(self, now: float) -> Closed | None:
+        """Why this backend takes no pod of the node's default need, or None."""
+        if self.outage is not None:
+            return Closed.OUTAGE
+        if self.denied is not None and now < self.denied.until:
+            return Closed.DENIED
+        return Closed.CAPACITY if self.default_refused else None
+
+    def health(self, now: float) -> str:
+        """One sentence for ``kubectl describe node``."""
+        closed = self.closed(now)
+        if closed is Closed.OUTAGE:
+            return f"outage: {self.outage}"
+        if closed is Closed.DENIED and self.denied is not None:
+            return f"denied: {self.denied.message}"
+        cooling = sorted(key for key, cool in self.offers.items() if now < cool.until)
+        if cooling:
+            return f"out of capacity: {', '.join(cooling)}"
+        return "out of capacity" if closed is Closed.CAPACITY else "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class DoorView:
+    """The door as others see it at one moment.
+
+    ``headroom``: how many pods may still enter; None: no limit but capacity. ``reopens_at``:
+    steady-clock seconds. ``closed`` is the taint's value.
+    """
+
+    closed: Closed | None = None
+    message: str = ""
+    headroom: int | None = None
+    reopens_at: float | None = None
+
+
+@dataclass(slots=True)
+class Door:
+    """The node's door over its backends. Mutable but pure; one per virtual node."""
+
+    backends: dict[str, BackendDoor]
+    capacity: int
+    limits: DoorLimits = DoorLimits()
+    _closed: CoolDown = field(default_factory=CoolDown)
+    _why: Closed | None = None
+    _room: int | None = None
+    _entered: int = 0
+    _succeeded: int = 0
+
+    @classmethod
+    def over(cls, names: Iterable[str], capacity: int, limits: DoorLimits | None = None) -> Door:
+        """An open door over these backends; ``capacity`` is the configured number of pods."""
+        return cls({name: BackendDoor() for name in names}, capacity, limits or DoorLimits())
+
+    def view(self, now: float) -> DoorView:
+        """The state at ``now``, after letting a finished cool-down turn into half-open."""
+        self._tick(now)
+        if self._why is not None:
+            return DoorView(self._why, self._closed.message, 0, self._closed.until)
+        if self._room is None:
+            return DoorView()
+        left = max(0, self._room - self._entered)
+        return DoorView(message="reopening", headroom=left)
+
+    def cooled(self, backend: str, offer: str, now: float) -> bool:
+        """Whether this offer is not to be tried now."""
+        door = self.backends[backend]
+        if door.outage is not None or (door.denied is not None and now < door.denied.until):
+            return True
+        cool = door.offers.get(offer)
+        return cool is not None and now < cool.until
+
+    def entered(self, now: float) -> None:
+        """A create begins: it takes one place of a half-open door."""
+        self._tick(now)
+        if self._room is not None:
+            self._entered += 1
+
+    def left(self) -> None:
+        """A create ended without an answer about capacity: its place is free again."""
+        if self._room is not None:
+            self._entered = max(self._succeeded, self._entered - 1)
+
+    def succeeded(self, backend: str, offer: str) -> None:
+        """A create made an instance: clear what it disproves; a half-open door opens further."""
+        door = self.backends[backend]
+        door.offers.pop(offer, None)
+        door.default_refused = False
+        door.denied = None
+        if self._room is None:
+            return
+        self._succeeded += 1
+        if self._succeeded < self._room:
+            return
+        self._room, self._entered, self._succeeded = self._room * 2, 0, 0
+        if self._room >= self.capacity:
+            self._room = None
+            self._closed = CoolDown()
+
+    def refused(self, backend: str, offer: str, message: str, now: float, jitter: float) -> None:
+        """One offer has no capacity."""
+        cool = self.backends[backend].offers.setdefault(offer, CoolDown())
+        cool.message = message
+        if now >= cool.until:  # several creates that were under way count once
+            cool.begin(now, self.limits.first, self.limits.cap, jitter)
+
+    def exhausted(self, backends: Iterable[str], message: str, now: float, jitter: float) -> None:
+        """A pod of the node's default need found no capacity in any offer of these backends."""
+        for name in backends:
+            self.backends[name].default_refused = True
+        self._judge(message, now, jitter)
+
+    def denied(self, backend: str, message: str, now: float, jitter: float) -> None:
+        """Credentials, quota or billing refused: the whole backend closes, with a slow probe."""
+        door = self.backends[backend]
+        door.denied = door.denied or CoolDown()
+        door.denied.message = message
+        if now >= door.denied.until:
+            door.denied.begin(now, self.limits.denied_first, self.limits.cap, jitter)
+        self._judge(message, now, jitter)
+
+    def outage(self, backend: str, message: str | None, now: float) -> None:
+        """Lists have failed for longer than the threshold (a message), or work again (None)."""
+        door = self.backends[backend]
+        if door.outage == message:
+            return
+        door.outage = message
+        if message is not None:
+            self._judge(message, now, 0.0)
+        elif self._why is Closed.OUTAGE:
+            self._half_open()
+
+    def _judge(self, message: str, now: float, jitter: float) -> None:
+        reasons = [door.closed(now) for door in self.backends.values()]
+        if any(reason is None for reason in reasons):
+            return
+        why = Closed.OUTAGE
+        for kind in (Closed.CAPACITY, Closed.DENIED):
+            if kind in reasons:
+                why = kind
+                break
+        if self._why is None:
+            first = self.limits.denied_first if why is Closed.DENIED else self.limits.first
+            self._closed.begin(now, first, self.limits.cap, jitter)
+        self._why, self._closed.message, self._room = why, message, None
+
+    def _tick(self, now: float) -> None:
+        if self._why is None or now < self._closed.until:
+            return
+        if self._why is Closed.OUTAGE:
+            return  # opens by a list that works, not by time
+        self._half_open()
+
+    def _half_open(self) -> None:
+        self._why, self._room, self._entered, self._succeeded = None, 1, 0, 0
+        for door in self.backends.values():
+            door.default_refused = False
+            for cool in door.offers.values():
+                cool.until = 0.0
+            if door.denied is not None:
+                door.denied.until = 0.0
