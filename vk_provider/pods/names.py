@@ -6,6 +6,12 @@ condition. A name in here is an interface: it is added, never changed.
 
 from __future__ import annotations
 
+from vk_provider.pods.events import EventReason as EventReason
+from vk_provider.pods.events import EventType as EventType
+from vk_provider.pods.events import FailedReason as FailedReason
+from vk_provider.pods.events import TerminatedReason as TerminatedReason
+from vk_provider.pods.events import WaitingReason as WaitingReason
+
 PREFIX = "vk-provider.dev/"
 """What every annotation, label and taint of ours starts with."""
 

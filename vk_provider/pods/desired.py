@@ -1,0 +1,139 @@
+"""What the API server's copy of a pod says it wants: predicates and readings, no decisions.
+
+Fed by a pod's JSON; read by the lifecycle, the storm guard and the ranking of offers. No reading
+compares times of two machines: a deletion is judged by its grace period in seconds, never by its
+timestamp. Nothing here raises, whatever the pod looks like.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from vk_provider.pods import names
+from vk_provider.pods.container_status import has_started as container_has_started
+from vk_provider.pods.hints import annotations_of as annotations_of
+from vk_provider.pods.hints import hints as hints
+from vk_provider.pods.hints import placement as placement
+from vk_provider.pods.hints import render_placement as render_placement
+from vk_provider.pods.hints import uid as uid
+from vk_provider.pods.reading import mapping, mappings, number, strings, text
+from vk_provider.pods.types import Json
+
+_DEFAULT_GRACE_SECONDS = 30
+_SCHEDULED_JOB = re.compile(r"(?P<name>.+)-\d{8,}")
+_CONTAINER_LISTS = ("containerStatuses", "initContainerStatuses")
+
+
+def phase(pod: Json) -> str:
+    """``status.phase``; Pending where there is none yet."""
+    return text(mapping(pod, "status"), "phase") or "Pending"
+
+
+def is_terminal(pod: Json) -> bool:
+    """Succeeded or Failed: never left again."""
+    return phase(pod) in ("Succeeded", "Failed")
+
+
+def is_terminating(pod: Json) -> bool:
+    """Somebody asked for its deletion."""
+    return bool(mapping(pod, "metadata").get("deletionTimestamp"))
+
+
+def is_mirror(pod: Json) -> bool:
+    """A static pod's mirror: some kubelet's own, never ours to run."""
+    return names.MIRROR in annotations_of(pod)
+
+
+def is_daemonset(pod: Json) -> bool:
+    """Made by a DaemonSet."""
+    return text(_controller(pod), "kind") == "DaemonSet"
+
+
+def has_controller(pod: Json) -> bool:
+    """Whether anybody would replace it."""
+    return bool(_controller(pod))
+
+
+def has_started(pod: Json) -> bool:
+    """Whether any container runs or ran, as far as the API's status tells."""
+    status = mapping(pod, "status")
+    return any(
+        container_has_started(one) for name in _CONTAINER_LISTS for _, one in mappings(status, name)
+    )
+
+
+def is_job_that_cannot_ignore(pod: Json) -> bool:
+    """Whether failing this pod would count against its Job.
+
+    True for every pod of a Job, since the Job's podFailurePolicy can't be read from the pod, unless
+    the pod says that disruptions are ignored: annotation ``vk-provider.dev/job-ignores-disruption:
+    "true"`` from its template, or the Job controller's own count of ignored failures. With
+    restartPolicy OnFailure there can be no podFailurePolicy, so those words are not believed.
+    """
+    if text(_controller(pod), "kind") != "Job":
+        return False
+    notes = annotations_of(pod)
+    ignores = notes.get(names.JOB_IGNORES_DISRUPTION) == "true" or names.IGNORED_FAILURES in notes
+    return restart_policy(pod) != "Never" or not ignores
+
+
+def owner_key(pod: Json) -> str:
+    """Whose pod it is in the end, for the storm guard: ``namespace/Kind/name``.
+
+    The owner of a ReplicaSet or Job is derived from its name, without a look-up: a Deployment
+    appends the pod-template-hash, a CronJob the scheduled minute. A bare pod is its own owner.
+    """
+    controller = _controller(pod)
+    if not controller:
+        return uid(pod)
+    kind, name = text(controller, "kind"), text(controller, "name")
+    tail = f"-{strings(mapping(pod, 'metadata'), 'labels').get(names.POD_TEMPLATE_HASH, '')}"
+    if kind == "ReplicaSet" and tail != "-" and name.endswith(tail):
+        kind, name = "Deployment", name.removesuffix(tail)
+    elif kind == "Job" and (scheduled := _SCHEDULED_JOB.fullmatch(name)):
+        kind, name = "CronJob", scheduled["name"]
+    return f"{text(mapping(pod, 'metadata'), 'namespace')}/{kind}/{name}"
+
+
+def restart_policy(pod: Json) -> str:
+    """``spec.restartPolicy``; the API server's default where it is absent."""
+    return text(mapping(pod, "spec"), "restartPolicy") or "Always"
+
+
+def grace_seconds(pod: Json) -> int:
+    """How long its containers may take to stop: what the deletion granted, else what the spec
+    wants."""
+    granted = number(mapping(pod, "metadata"), "deletionGracePeriodSeconds")
+    wanted = number(mapping(pod, "spec"), "terminationGracePeriodSeconds")
+    known = [seconds for seconds in (granted, wanted) if seconds is not None]
+    return max(0, known[0]) if known else _DEFAULT_GRACE_SECONDS
+
+
+def active_deadline_seconds(pod: Json) -> int | None:
+    """How long the pod may be active, counted from its startTime."""
+    return number(mapping(pod, "spec"), "activeDeadlineSeconds")
+
+
+def start_time(pod: Json) -> datetime | None:
+    """``status.startTime``, which a node of ours wrote."""
+    return parse_time(text(mapping(pod, "status"), "startTime"))
+
+
+def generation(pod: Json) -> int:
+    """``metadata.generation``; 0 where the API server counts none."""
+    return number(mapping(pod, "metadata"), "generation") or 0
+
+
+def parse_time(shown: str) -> datetime | None:
+    """A time as Kubernetes writes it, or None."""
+    try:
+        moment = datetime.fromisoformat(shown)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _controller(pod: Json) -> Json:
+    owners = mappings(mapping(pod, "metadata"), "ownerReferences")
+    return next((owner for _, owner in owners if owner.get("controller") is True), {})
