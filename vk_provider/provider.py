@@ -67,6 +67,7 @@ __all__ = [
     "Running",
     "Stamp",
     "Stock",
+    "SupportsKnownOffers",
     "SupportsLogs",
     "SupportsOffers",
     "SupportsWatch",
@@ -167,6 +168,15 @@ class SupportsOffers(Protocol):
     async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
         """Everything that could carry ``gpu_count`` GPUs (0: CPU only) under this backend's
         configuration, in the configured order of preference. The core caches, filters, ranks."""
+
+
+@runtime_checkable
+class SupportsKnownOffers(Protocol):
+    """The provider knows offers without asking its backend, for ``explain``: pure, offline."""
+
+    def known_offers(self, gpu_count: int) -> Sequence[Offer]:
+        """What could carry ``gpu_count`` GPUs as far as the configuration alone tells, in the
+        configured order of preference. Prices are None where only an account knows them."""
 
 
 @runtime_checkable
