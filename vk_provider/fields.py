@@ -127,8 +127,10 @@ class _Level:
             if key in self._asked:
                 continue
             near = nearest(key, self._asked)
-            hint = f'; did you mean "{near}"?' if near else ""
-            self.refuse(key, f"unknown key{hint} (valid: {', '.join(sorted(self._asked))})")
+            valid = f"valid: {', '.join(sorted(self._asked))}"
+            self.refuse(
+                key, f'unknown key; did you mean "{near}"?' if near else f"unknown key; {valid}"
+            )
 
 
 class Fields(_Level):

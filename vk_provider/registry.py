@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, cast
 
@@ -57,13 +57,13 @@ def create(backend: BackendSettings, context: ProviderContext) -> Provider:
         raise ConfigError(
             [FieldProblem(path, str(problem)) for problem in error.problems]
         ) from error
-    with _foreign_code(_entry(PROVIDERS, backend.provider), "failed on its configuration"):
+    with foreign_code(backend.provider, "failed on its configuration"):
         return factory(backend.config, context)
 
 
 def _load(group: str, name: str) -> Any:
     entry = _entry(group, name)
-    with _foreign_code(entry, "can't be loaded"):
+    with _guard(entry, "can't be loaded"):
         return entry.load()
 
 
@@ -89,8 +89,13 @@ def _words(entry: EntryPoint) -> str:
     return f'{noun} "{entry.name}" (entry point {entry.value}{package})'
 
 
+def foreign_code(provider: str, what: str) -> AbstractContextManager[None]:
+    """Turns whatever a provider raises in here into a ``ConfigError`` that names it."""
+    return _guard(_entry(PROVIDERS, provider), what)
+
+
 @contextmanager
-def _foreign_code(entry: EntryPoint, what: str) -> Iterator[None]:
+def _guard(entry: EntryPoint, what: str) -> Iterator[None]:
     """Turns whatever foreign code raises into one sentence."""
     try:
         yield
