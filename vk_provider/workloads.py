@@ -1,0 +1,131 @@
+"""Manifests become pods as a node would meet them: found in any template, with defaults. Pure.
+
+Fed by the documents of ``explain -f``; feeds :mod:`vk_provider.explain`. Whatever holds a pod
+template counts, known kind or not, so that a custom resource is explained like a Deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vk_provider.pod_defaults import with_defaults
+from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
+from vk_provider.pods.types import Json
+from vk_provider.yaml_documents import Complaint, Document
+
+_DEEPEST_TEMPLATE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One pod or pod template. ``pod`` has the API server's defaults; ``template_path`` is where
+    its metadata and spec stand in the document (empty for a Pod)."""
+
+    kind: str
+    namespace: str
+    name: str
+    pod: Json = field(repr=False)
+    document: Document = field(repr=False)
+    template_path: str = ""
+    is_one_of_many: bool = False
+
+    def __str__(self) -> str:
+        place = f" ({self.template_path})" if self.is_one_of_many else ""
+        return f"{self.kind} {self.namespace}/{self.name}{place}"
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing will recreate it."""
+        return self.kind == "Pod" and not self.pod["metadata"].get("ownerReferences")
+
+    def in_document(self, path: str) -> str:
+        """A pod's field path as it reads in the document."""
+        return f"{self.template_path}.{path}" if self.template_path else path
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Everything that ``-f`` supplied. ``ignored`` names the objects that play no part."""
+
+    workloads: tuple[Workload, ...]
+    objects: Mapping[ObjectKey, Json]
+    ignored: tuple[str, ...] = ()
+
+
+def read_manifests(documents: Sequence[Document], complaints: list[Complaint]) -> Manifests:
+    """Sort documents into workloads, ConfigMaps and Secrets, and the rest."""
+    workloads: list[Workload] = []
+    objects: dict[ObjectKey, Json] = {}
+    ignored: list[str] = []
+    for document, value, path in _objects(documents, complaints):
+        kind, metadata = str(value.get("kind") or ""), _mapping(value, "metadata")
+        name = str(metadata.get("name") or metadata.get("generateName") or "")
+        namespace = str(metadata.get("namespace") or "default")
+        if not kind:
+            _complain(complaints, document, path, "kind: missing, must be given")
+        elif kind in (CONFIG_MAP, SECRET):
+            objects[ObjectKey(kind, namespace, name)] = value
+        else:
+            found = list(_workloads(document, value, path))
+            workloads += found
+            if kind == "Pod" and not found:
+                _complain(complaints, document, path, "spec.containers: missing, must be given")
+            elif not found:
+                ignored.append(f"{kind} {name}".strip())
+    return Manifests(tuple(workloads), objects, tuple(ignored))
+
+
+def _objects(
+    documents: Sequence[Document], complaints: list[Complaint]
+) -> Iterator[tuple[Document, Mapping[str, Any], str]]:
+    """Each object of each document with its path in there; lists are opened."""
+    for document in documents:
+        value = document.value
+        if not isinstance(value, Mapping):
+            _complain(complaints, document, "", "not a Kubernetes object, a mapping is needed")
+        elif str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
+            for index, item in enumerate(value["items"]):
+                if isinstance(item, Mapping):
+                    # The items of a typed list need not repeat its type.
+                    kind = str(value["kind"]).removesuffix("List")
+                    yield document, {**({"kind": kind} if kind else {}), **item}, f"items[{index}]"
+        else:
+            yield document, value, ""
+
+
+def _workloads(document: Document, value: Mapping[str, Any], path: str) -> Iterator[Workload]:
+    kind, metadata = str(value["kind"]), _mapping(value, "metadata")
+    name = str(metadata.get("name") or metadata.get("generateName") or "unnamed")
+    namespace = str(metadata.get("namespace") or "default")
+    templates = list(_templates(value, path))
+    for template, template_path in templates:
+        pod = with_defaults(template, namespace, name, kind)
+        many = len(templates) > 1
+        yield Workload(kind, namespace, name, pod, document, template_path, many)
+
+
+def _templates(value: Mapping[str, Any], path: str, depth: int = 0) -> Iterator[tuple[Json, str]]:
+    """Every mapping that looks like a pod: its spec has containers."""
+    if isinstance(_mapping(value, "spec").get("containers"), list):
+        yield value, path
+    elif depth < _DEEPEST_TEMPLATE:
+        for key, below in value.items():
+            below_path = f"{path}.{key}" if path else str(key)
+            if isinstance(below, Mapping):
+                yield from _templates(below, below_path, depth + 1)
+            elif isinstance(below, list):
+                for index, item in enumerate(below):
+                    if isinstance(item, Mapping):
+                        yield from _templates(item, f"{below_path}[{index}]", depth + 1)
+
+
+def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _complain(complaints: list[Complaint], document: Document, path: str, message: str) -> None:
+    full = f"{path}.{message}" if path else message
+    complaints.append(Complaint(document.file, document.line_of(path), full))
