@@ -30,10 +30,10 @@ def _build(names: list[str]) -> int:
     try:
         built = build_all(names)
     except (BuildError, ToolchainError, ValueError) as error:
-        print(error, file=sys.stderr)  # noqa: T201 - the command line speaks to a person
+        print(error, file=sys.stderr)
         return 1
     for name, path in built.items():
-        print(f"{name} {path}")  # noqa: T201
+        print(f"{name} {path}")
     return 0
 
 
@@ -45,7 +45,7 @@ async def _up() -> None:
     for signum in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)
     async with ControlPlane() as bed:
-        print(f"export KUBECONFIG={bed.kubeconfig}", flush=True)  # noqa: T201
+        print(f"export KUBECONFIG={bed.kubeconfig}", flush=True)
         await stop.wait()
 
 

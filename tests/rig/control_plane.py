@@ -91,7 +91,8 @@ class ControlPlane(Access, Processes):
 
     async def restart_apiserver(self) -> None:
         """Stop the API server and start it again on the same port; returns when it is ready."""
-        await self.stop("kube-apiserver")
+        # It stops listening at once, but waits for 10 s for its clients' watches to end.
+        await self.stop("kube-apiserver", grace=0.5)
         await self.start_apiserver()
 
     async def add_home_node(

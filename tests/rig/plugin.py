@@ -9,11 +9,28 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 
 import pytest
 import pytest_asyncio
 
+from tests.rig.builds import build_all
 from tests.rig.control_plane import ControlPlane
+from tests.rig.recipes import CONTROL_PLANE
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what is missing before the first test: a first build takes longer than a test may."""
+    if session.config.option.collectonly or not any(map(_needs_bed, session.items)):
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        build_all([*CONTROL_PLANE, "kwok"])
+
+
+def _needs_bed(item: pytest.Item) -> bool:
+    module = getattr(item, "module", None)
+    return "control_plane" in getattr(item, "fixturenames", ()) or hasattr(module, "ControlPlane")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -32,4 +49,4 @@ async def namespace(
     name = f"{words[:40].strip('-')}-{uuid.uuid4().hex[:6]}"
     await control_plane.create_namespace(name)
     yield name
-    await control_plane.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+    await control_plane.request_json("DELETE", f"/api/v1/namespaces/{name}")
