@@ -1,0 +1,1 @@
+"""RunPod (REST v2) as a backend."""

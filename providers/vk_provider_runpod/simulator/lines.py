@@ -1,0 +1,83 @@
+"""A simulated pod's log lines, as a function of time: nothing is stored, nothing is lost.
+
+Fed by ``model``; feeds the SSE stream in ``logs``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from vk_provider_runpod.simulator.clock import rfc3339
+from vk_provider_runpod.simulator.model import SimulatedPod
+
+MOST_LINES = 5000
+PULL_NEWS_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One log line: when, from where, and which one of its stream."""
+
+    at: float
+    source: str
+    text: str
+    sequence: int = 0
+
+    @property
+    def event_id(self) -> str:
+        """The SSE id, in the shape of the document's example."""
+        return f"{rfc3339(self.at)}/{self.sequence:012d}"
+
+
+def lines(pod: SimulatedPod, now: float) -> list[Line]:
+    """Everything the pod has logged until now, in order, the last 5,000 lines."""
+    until = min(now, pod.ended[1] if pod.ended else now, pod.deleted_at or now)
+    found = sorted(_all(pod, until), key=lambda line: line.at)[-MOST_LINES:]
+    # Numbered within its moment, so that a line keeps its id when older ones are dropped.
+    seen: Counter[float] = Counter()
+    numbered = []
+    for line in found:
+        seen[line.at] += 1
+        numbered.append(replace(line, sequence=seen[line.at]))
+    return numbered
+
+
+def _all(pod: SimulatedPod, until: float) -> Iterator[Line]:
+    yield Line(pod.started_at, "system", f"create container {pod.body['image']}")
+    yield from _pulling(pod, until)
+    if until < pod.container_start or pod.behaviour.pull_error:
+        return
+    last_run, _ = pod.run(until)
+    behaviour = pod.behaviour
+    cycle = (behaviour.run_seconds or 0.0) + behaviour.restart_seconds
+    for run in range(max(0, last_run - 20), last_run + 1):
+        start = pod.container_start + run * cycle
+        yield Line(start, "system", "start container")
+        end = start + (behaviour.run_seconds if behaviour.run_seconds is not None else until)
+        yield from _container(pod, start, min(until, end))
+
+
+def _pulling(pod: SimulatedPod, until: float) -> Iterator[Line]:
+    end = min(until, pod.container_start)
+    moment = pod.started_at
+    while moment < end:
+        yield Line(moment, "system", f"still fetching image {pod.body['image']}")
+        moment += PULL_NEWS_SECONDS
+    if until >= pod.container_start:
+        done = f"Status: Downloaded newer image for {pod.body['image']}"
+        yield Line(pod.container_start, "system", pod.behaviour.pull_error or done)
+
+
+def _container(pod: SimulatedPod, start: float, until: float) -> Iterator[Line]:
+    behaviour = pod.behaviour
+    for offset, text in enumerate(behaviour.log_lines):
+        if start + offset * 0.001 <= until:
+            yield Line(start + offset * 0.001, "container", text)
+    if behaviour.log_every_seconds <= 0:
+        return
+    count = int((until - start) // behaviour.log_every_seconds)
+    # Older lines than can be kept need not be made.
+    for tick in range(max(1, count - MOST_LINES), count + 1):
+        yield Line(start + tick * behaviour.log_every_seconds, "container", f"tick {tick}")

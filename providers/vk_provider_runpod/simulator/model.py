@@ -1,0 +1,315 @@
+"""The simulated service's state machine: pods, registries and network volumes, without any I/O.
+
+Nothing in here moves by itself: a pod's state is a function of its history and ``now``, so a
+virtual clock needs no timers. As observed in the field, a pod is RUNNING (and bills) at once with
+``runtime: null``, its container starts after the pull, and a container that exits is started
+again for ever with its uptime reset.
+Fed by ``app`` and ``admin``; feeds ``views`` (JSON), ``lines`` (logs) and the ``ledger``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from vk_provider_runpod.simulator.catalogue import Catalogue
+from vk_provider_runpod.simulator.ledger import Ledger
+
+STORAGE_USD_PER_GB_HOUR = 0.2 / 730
+NO_CAPACITY = (
+    "There are no longer any instances available with the requested specifications. "
+    "Please refresh and try again."
+)
+
+
+class RefusalError(Exception):
+    """A request the service turns down: HTTP status, prose, and the list of 422 errors."""
+
+    def __init__(self, status: int, detail: str, errors: tuple[str, ...] = ()) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How a pod's container behaves. Times are seconds of simulated time."""
+
+    pull_seconds: float = 3.0
+    run_seconds: float | None = None
+    """The container exits after so long, and is started again; None runs for ever."""
+    restart_seconds: float = 1.0
+    pull_error: str | None = None
+    """The image can't be pulled: this system line, then EXITED after ``pull_seconds``."""
+    ports_seconds: float = 0.0
+    """How long after the container's start its port mappings appear."""
+    log_lines: tuple[str, ...] = ("container started", "listening on 0.0.0.0")
+    log_every_seconds: float = 5.0
+    """After ``log_lines`` one line per so many seconds; 0 is silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A behaviour for the pods whose image or name contains ``match``."""
+
+    match: str
+    behaviour: Behaviour
+
+
+@dataclass(slots=True)
+class SimulatedPod:
+    """One rented pod with everything that ever happened to it."""
+
+    id: str
+    body: dict[str, Any]
+    created_at: float
+    data_center: str
+    cost: float
+    behaviour: Behaviour
+    number: int = 0
+    started_at: float = 0.0
+    ended: tuple[str, float] | None = None
+    deleted_at: float | None = None
+    gone_at: float = math.inf
+    status_override: str | None = None
+    hidden_fields: tuple[str, ...] = ()
+    runtime_hidden: bool = False
+    locked: bool = False
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The pod's environment, which is also its owner's stamp."""
+        env: Mapping[str, str] = self.body.get("env") or {}
+        return env
+
+    @property
+    def kind(self) -> tuple[str, int]:
+        """GPU type or CPU flavour, and how many units of it."""
+        if gpu := self.body.get("gpu"):
+            return gpu["id"], gpu.get("count", 1)
+        return self.body["cpu"]["id"], self.body["cpu"]["vcpuCount"]
+
+    def status(self, now: float) -> str:
+        """The service's word for where the pod is."""
+        if self.status_override is not None:
+            return self.status_override
+        if self.ended is not None:
+            return self.ended[0]
+        failed_pull = self.behaviour.pull_error and now >= self.container_start
+        return "EXITED" if failed_pull or self.deleted_at is not None else "RUNNING"
+
+    @property
+    def container_start(self) -> float:
+        """When the container first starts after the last start of the pod."""
+        return self.started_at + self.behaviour.pull_seconds
+
+    def uptime(self, now: float) -> int | None:
+        """Whole seconds the present container has run; None while there is none."""
+        if self.status(now) != "RUNNING" or self.runtime_hidden or now < self.container_start:
+            return None
+        _, offset = self.run(now)
+        running = self.behaviour.run_seconds is None or offset < self.behaviour.run_seconds
+        return int(offset) if running else None
+
+    def run(self, now: float) -> tuple[int, float]:
+        """Which run of the container it is (0 is the first), and seconds into that cycle."""
+        elapsed = now - self.container_start
+        if self.behaviour.run_seconds is None:
+            return 0, elapsed
+        cycle = max(0.001, self.behaviour.run_seconds + self.behaviour.restart_seconds)
+        return int(elapsed // cycle), elapsed % cycle
+
+
+@dataclass(slots=True)
+class Model:
+    """One account: its pods, credentials and volumes, and the bill they run up."""
+
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    ledger: Ledger = field(default_factory=Ledger)
+    default: Behaviour = field(default_factory=Behaviour)
+    rules: list[Rule] = field(default_factory=list)
+    list_lag_seconds: float = 0.0
+    pods: dict[str, SimulatedPod] = field(default_factory=dict)
+    registries: dict[str, str] = field(default_factory=dict)
+
+    def create(self, pod_id: str, body: Mapping[str, Any], now: float) -> SimulatedPod:
+        """Rent a pod, or raise :class:`RefusalError`. The body was checked against the schema."""
+        self.settle(now)
+        centre, cost = self._place(body)
+        pod = SimulatedPod(
+            pod_id,
+            dict(body),
+            now,
+            centre,
+            cost,
+            self._behaviour(body),
+            number=len(self.pods),
+            started_at=now,
+        )
+        self.pods[pod_id] = pod
+        kind, units = pod.kind
+        self.catalogue.take(kind, centre, units)
+        self.ledger.open(pod_id, "compute", cost, now, pod.env)
+        return pod
+
+    def get(self, pod_id: str, now: float) -> SimulatedPod:
+        """A pod that is there, or a 404."""
+        self.settle(now)
+        pod = self.pods.get(pod_id)
+        if pod is None or pod.deleted_at is not None:
+            raise RefusalError(404, "pod not found")
+        return pod
+
+    def listed(self, now: float) -> list[SimulatedPod]:
+        """What a list shows now: late in both directions by the lag; newest first."""
+        self.settle(now)
+        shown = [pod for pod in self.pods.values() if self._is_listed(pod, now)]
+        return sorted(shown, key=lambda pod: (pod.created_at, pod.number), reverse=True)
+
+    def delete(self, pod_id: str, now: float, lingering: float = 0.0) -> None:
+        """Terminate. ``lingering``: the order is taken, but the pod bills on for so long."""
+        pod = self.get(pod_id, now)
+        if lingering:
+            pod.gone_at = min(pod.gone_at, now + lingering)
+        else:
+            self._remove(pod, now)
+
+    def act(self, pod_id: str, action: str, now: float) -> SimulatedPod | None:
+        """``start``, ``stop``, ``restart`` or ``terminate``; 409 where the status forbids it."""
+        pod = self.get(pod_id, now)
+        if action not in actions(pod.status(now)):
+            raise RefusalError(409, f"action {action} is not valid for a pod in {pod.status(now)}")
+        if action == "terminate":
+            self._remove(pod, now)
+            return None
+        if action == "stop":
+            if pod.locked:
+                raise RefusalError(409, "pod is locked")
+            self.end(pod, "EXITED", now)
+        else:
+            self._start(pod, now)
+        return pod
+
+    def vanish(self, pod_id: str, now: float) -> None:
+        """The host died: the pod is gone from one moment to the next, also from the bill."""
+        pod = self.get(pod_id, now)
+        self._remove(pod, now)
+        # Nobody took leave of it, so no list goes on showing it.
+        pod.deleted_at = now - self.list_lag_seconds
+
+    def end(self, pod: SimulatedPod, status: str, now: float) -> None:
+        """The pod stops computing (EXITED or ERROR); its disk is billed until it is deleted."""
+        if pod.ended is None:
+            kind, units = pod.kind
+            self.catalogue.take(kind, pod.data_center, -units)
+        pod.ended = (status, now)
+        rate = STORAGE_USD_PER_GB_HOUR * pod.body.get("disk", 20)
+        self.ledger.open(pod.id, "storage", rate, now, pod.env)
+
+    def settle(self, now: float) -> None:
+        """Carry out what time alone has brought about: failed pulls, lingering deletes."""
+        for pod in self.pods.values():
+            if pod.deleted_at is not None:
+                continue
+            if now >= pod.gone_at:
+                self._remove(pod, pod.gone_at)
+            elif pod.behaviour.pull_error and pod.ended is None and now >= pod.container_start:
+                self.end(pod, "EXITED", pod.container_start)
+
+    def _start(self, pod: SimulatedPod, now: float) -> None:
+        if pod.ended is not None:
+            kind, units = pod.kind
+            if self.catalogue.free(kind, pod.data_center) < units:
+                raise RefusalError(
+                    400, "There are not enough free GPUs on the host machine to start this pod."
+                )
+            self.catalogue.take(kind, pod.data_center, units)
+            self.ledger.open(pod.id, "compute", pod.cost, now, pod.env)
+        pod.ended, pod.started_at = None, now
+
+    def _remove(self, pod: SimulatedPod, now: float) -> None:
+        pod.deleted_at = now
+        self.ledger.close(pod.id, now)
+        if pod.ended is None:
+            kind, units = pod.kind
+            self.catalogue.take(kind, pod.data_center, -units)
+
+    def _is_listed(self, pod: SimulatedPod, now: float) -> bool:
+        lag = self.list_lag_seconds
+        old_enough = now >= pod.created_at + lag
+        return old_enough and (pod.deleted_at is None or now < pod.deleted_at + lag)
+
+    def _behaviour(self, body: Mapping[str, Any]) -> Behaviour:
+        text = f"{body.get('image', '')} {body['name']}"
+        found = next((rule.behaviour for rule in self.rules if rule.match in text), self.default)
+        # A manifest may rehearse its own end without any admin call.
+        seconds = (body.get("env") or {}).get("SIMULATE_RUN_SECONDS", "")
+        return replace(found, run_seconds=float(seconds)) if is_number(seconds) else found
+
+    def _place(self, body: Mapping[str, Any]) -> tuple[str, float]:
+        cloud = body.get("cloud", "SECURE")
+        wanted = [centre for centre in body.get("dataCenterIds") or [] if centre]
+        if gpu := body.get("gpu"):
+            return self._place_gpu(gpu, cloud, wanted)
+        cpu = body["cpu"]
+        flavour, count = self.catalogue.cpu(cpu["id"]), cpu["vcpuCount"]
+        if (
+            flavour is None
+            or not flavour.min_vcpu <= count <= flavour.max_vcpu
+            or count & (count - 1)
+        ):
+            raise RefusalError(400, f"invalid cpu configuration: {cpu['id']} with {count} vCPUs")
+        centres = wanted or [centre.id for centre in self.catalogue.centres]
+        return self._free_centre(cpu["id"], count, centres), flavour.price_per_vcpu * count
+
+    def _place_gpu(
+        self, gpu: Mapping[str, Any], cloud: str, wanted: list[str]
+    ) -> tuple[str, float]:
+        model = self.catalogue.gpu(gpu["id"])
+        if model is None:
+            raise RefusalError(400, f"unknown gpu id: {gpu['id']}")
+        count, floor = gpu.get("count"), gpu.get("minCudaVersion")
+        # The service answers a missing count, too many GPUs and a CUDA version that nobody has
+        # with the very prose of "no capacity".
+        versions = gpu.get("allowedCudaVersions") or []
+        matching = [v for v in model.cuda if not versions or v in versions]
+        if floor:
+            matching = [v for v in matching if version(v) >= version(floor)]
+        if count is None or count > model.max_count or ((versions or floor) and not matching):
+            raise RefusalError(400, NO_CAPACITY)
+        centres = [centre for centre in model.data_centers if not wanted or centre in wanted]
+        return self._free_centre(model.id, count, centres), model.price(cloud) * count
+
+    def _free_centre(self, kind: str, units: int, centres: list[str]) -> str:
+        found = [centre for centre in centres if self.catalogue.free(kind, centre) >= units]
+        if not found:
+            raise RefusalError(400, NO_CAPACITY)
+        return found[0]
+
+
+def actions(status: str) -> tuple[str, ...]:
+    """The transitions that a status permits."""
+    table = {
+        "PROVISIONING": ("stop", "terminate"),
+        "STARTING": ("stop", "terminate"),
+        "RUNNING": ("stop", "restart", "terminate"),
+        "EXITED": ("start", "terminate"),
+        "ERROR": ("start", "terminate"),
+    }
+    return table.get(status, ("terminate",))
+
+
+def version(text: str) -> tuple[int, ...]:
+    """``12.11`` as numbers, which is above ``12.2``."""
+    return tuple(int(part) for part in text.split("."))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
