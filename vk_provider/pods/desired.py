@@ -22,6 +22,7 @@ from vk_provider.pods.types import Json
 
 _DEFAULT_GRACE_SECONDS = 30
 _SCHEDULED_JOB = re.compile(r"(?P<name>.+)-\d{8,}")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _CONTAINER_LISTS = ("containerStatuses", "initContainerStatuses")
 
 
@@ -61,6 +62,19 @@ def has_started(pod: Json) -> bool:
     return any(
         container_has_started(one) for name in _CONTAINER_LISTS for _, one in mappings(status, name)
     )
+
+
+def is_ready(pod: Json) -> bool:
+    """Whether the API's copy says Ready."""
+    conditions = mappings(mapping(pod, "status"), "conditions")
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for _, one in conditions)
+
+
+def has_probes(pod: Json) -> bool:
+    """Whether any container asks for a probe."""
+    spec = mapping(pod, "spec")
+    containers = mappings(spec, "containers") + mappings(spec, "initContainers")
+    return any(container.get(probe) for _, container in containers for probe in _PROBES)
 
 
 def is_job_that_cannot_ignore(pod: Json) -> bool:

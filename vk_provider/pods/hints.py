@@ -61,10 +61,9 @@ def placement(pod: Json) -> Placement | None:
     return Placement(pod_uid=uid(pod), backend=backend, offer=offer)
 
 
-def render_placement(placed: Placement) -> dict[str, str]:
-    """The annotation that remembers a placement."""
-    written = {"backend": placed.backend, "offer": placed.offer, "podUID": placed.pod_uid}
-    return {names.PLACEMENT: json.dumps(written)}
+def render_placement(placed: Placement) -> str:
+    """The value of the annotation that remembers a placement."""
+    return json.dumps({"backend": placed.backend, "offer": placed.offer, "podUID": placed.pod_uid})
 
 
 @dataclass(slots=True)
