@@ -1,7 +1,7 @@
-"""Every name of ours that other people's manifests, dashboards and rules may contain.
+"""Every name of ours on a pod that other people's manifests, dashboards and rules may contain.
 
-Fed by nothing; read by everything that reads or writes an annotation, a label, a taint or a
-condition. A name in here is an interface: it is added, never changed.
+Fed by nothing; read by everything that reads or writes a pod. A name in here is an interface: it
+is added, never changed. Those on Nodes are in :mod:`vk_provider.node.names`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vk_provider.pods.events import TerminatedReason as TerminatedReason
 from vk_provider.pods.events import WaitingReason as WaitingReason
 
 PREFIX = "vk-provider.dev/"
-"""What every annotation, label and taint of ours starts with."""
+"""What every annotation and label of ours starts with."""
 
 # Pod annotations that users write (wishes).
 GPU_TYPES = PREFIX + "gpu-types"
@@ -30,22 +30,6 @@ PLACEMENT = PREFIX + "placement"
 
 # Label of a namespace or workload that may burst.
 BURST = PREFIX + "burst"
-
-# Node.
-TYPE_LABEL = "type"
-TYPE_VALUE = "virtual-kubelet"
-PROVIDER_TAINT = "virtual-kubelet.io/provider"
-PROVIDER_TAINT_VALUE = "vk-provider"
-PREFER_HOME_TAINT = PREFIX + "prefer-home"
-GATE_TAINT = PREFIX + "gate"
-UNAVAILABLE_TAINT = PREFIX + "unavailable"
-MANAGED_BY = PREFIX + "managed-by"
-"""Mark annotation of a Node of ours; a Node without it is never adopted."""
-PROVIDER_READY = "ProviderReady"
-"""Our Node condition."""
-
-# Home nodes.
-GPU_HEALTH_TAINT = PREFIX + "gpu-health"
 
 # Kubernetes' own names that we look for.
 MIRROR = "kubernetes.io/config.mirror"

@@ -1,0 +1,31 @@
+"""Every name of ours on a Node that other people's manifests, policies and rules may contain.
+
+Fed by nothing; read by everything that reads or writes a Node. A name in here is an interface: it
+is added, never changed. Those on pods are in :mod:`vk_provider.pods.names`.
+"""
+
+from __future__ import annotations
+
+PREFIX = "vk-provider.dev/"
+
+TYPE_LABEL = "type"
+TYPE_VALUE = "virtual-kubelet"
+PROVIDER_TAINT = "virtual-kubelet.io/provider"
+PROVIDER_TAINT_VALUE = "vk-provider"
+PREFER_HOME_TAINT = PREFIX + "prefer-home"
+GATE_TAINT = PREFIX + "gate"
+UNAVAILABLE_TAINT = PREFIX + "unavailable"
+MANAGED_BY = PREFIX + "managed-by"
+"""Mark annotation of a Node of ours; a Node without it is never adopted."""
+PROVIDER_READY = "ProviderReady"
+"""Our Node condition."""
+
+# Home nodes.
+GPU_HEALTH_TAINT = PREFIX + "gpu-health"
+
+# Annotations that only people read, in `kubectl describe node`.
+BACKEND = PREFIX + "backend-"
+"""Prefix of one annotation per backend; the backend's name follows."""
+RUNNING_INSTANCES = PREFIX + "running-instances"
+USD_PER_HOUR = PREFIX + "usd-per-hour"
+DOOR = PREFIX + "door"

@@ -1,0 +1,225 @@
+"""The Node object: what we register, and the status that we keep up to date.
+
+Fed by plain values (configuration, the door, the backends' health); feeds ``loops``, which
+creates and patches. ``Ready`` stays True while backends are out: the door keeps new pods away,
+and an outage of an API must evict nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from vk_provider.node import names
+from vk_provider.node.describe import (
+    BackendView,
+    provider_ready,
+    render_annotations,
+    stale_annotations,
+)
+from vk_provider.node.status_patch import node_status_patch as node_status_patch
+from vk_provider.quantities import canonical, parse, render
+
+Json = Mapping[str, Any]
+
+PROVIDER_ID_SCHEME = "vk-provider"
+MARK_VALUE = "vk-provider"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """What a virtual node is configured to be; constant while the process runs.
+
+    ``api_server_version`` is the API server's ``gitVersion``: the kubelet version is derived from
+    it, since version checks of a cluster read the node's as a kubelet's. ``hostname`` is published
+    only when given, as the API server would prefer it to the IP and it must then resolve.
+    """
+
+    name: str
+    capacity: Mapping[str, str]
+    version: str
+    api_server_version: str = "v1.36.0"
+    cluster_id: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[Json] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    kubelet_port: int = 10250
+    hostname: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """What the node's status depends on beside its configuration.
+
+    ``in_use`` is what the pods on the node request. ``headroom`` is how many more pods a
+    half-open door lets in; 0 while it is closed, None while it is open. ``closed_reason`` is the
+    taint's value, ``closed_message`` says why, ``closed_until`` when it opens again, if known.
+    """
+
+    address: str | None = None
+    backends: Sequence[BackendView] = ()
+    in_use: Mapping[str, Fraction] = field(default_factory=dict)
+    headroom: int | None = None
+    closed_reason: str | None = None
+    closed_message: str = ""
+    closed_until: datetime | None = None
+
+
+def render_node(spec: NodeSpec) -> dict[str, Any]:
+    """The Node to create. It carries its taints from its first moment, so that no ordinary pod
+    slips onto it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": spec.name,
+            "labels": node_labels(spec),
+            "annotations": {**spec.annotations, names.MANAGED_BY: MARK_VALUE},
+        },
+        "spec": {
+            "providerID": f"{PROVIDER_ID_SCHEME}://{spec.cluster_id}/{spec.name}",
+            "taints": [dict(taint) for taint in spec.taints],
+        },
+    }
+
+
+def node_labels(spec: NodeSpec) -> dict[str, str]:
+    """The labels of the node; the user's may change all but its name and what it is."""
+    return {
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/exclude-from-external-load-balancers": "true",
+        "node.kubernetes.io/exclude-disruption": "true",
+        **spec.labels,
+        "kubernetes.io/hostname": spec.name,
+        names.TYPE_LABEL: names.TYPE_VALUE,
+    }
+
+
+def is_ours(node: Json) -> bool:
+    """Whether an existing Node carries our mark, so that it may be adopted."""
+    metadata = node.get("metadata") or {}
+    return (metadata.get("annotations") or {}).get(names.MANAGED_BY) == MARK_VALUE
+
+
+def adoption_patch(current: Json, spec: NodeSpec) -> dict[str, Any] | None:
+    """What an adopted Node lacks: labels and annotations of ours. Everything else is left; its
+    taints are edited by :func:`vk_provider.node.taints.edit`."""
+    wanted = render_node(spec)["metadata"]
+    metadata = current.get("metadata") or {}
+    changed = {
+        name: missing
+        for name in ("labels", "annotations")
+        if (missing := _different(metadata.get(name) or {}, wanted[name]))
+    }
+    return {"metadata": changed} if changed else None
+
+
+def _different(current: Json, wanted: Json) -> dict[str, Any]:
+    return {name: value for name, value in wanted.items() if current.get(name) != value}
+
+
+def annotations_patch(current: Json, view: NodeView) -> dict[str, Any] | None:
+    """The annotations that ``kubectl describe node`` shows to people, where they differ; null
+    removes one, also those of backends that are configured no longer."""
+    found = (current.get("metadata") or {}).get("annotations") or {}
+    closed = (view.closed_reason, view.closed_message, view.closed_until)
+    wanted: dict[str, str | None] = {
+        **dict.fromkeys(stale_annotations(found, view.backends)),
+        **render_annotations(view.backends, closed),
+    }
+    changed = _different(found, wanted)
+    return {"metadata": {"annotations": changed}} if changed else None
+
+
+def node_status(
+    spec: NodeSpec, view: NodeView, now: datetime, current: Json | None = None
+) -> dict[str, Any]:
+    """The complete status that we want. ``current`` is the API's copy of the status: transition
+    times are taken over from it while a condition's status stays."""
+    capacity = {resource: canonical(amount) for resource, amount in spec.capacity.items()}
+    return {
+        "capacity": capacity,
+        "allocatable": _allocatable(capacity, view),
+        "conditions": _conditions(view, now, (current or {}).get("conditions") or []),
+        "addresses": _addresses(spec, view),
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": spec.kubelet_port}},
+        "nodeInfo": _node_info(spec),
+    }
+
+
+def _allocatable(capacity: Mapping[str, str], view: NodeView) -> dict[str, str]:
+    """Lowered to what is in use plus the head-room, in ``pods``: exact, and it moves nobody."""
+    if view.headroom is None or "pods" not in capacity:
+        return dict(capacity)
+    room = view.in_use.get("pods", Fraction(0)) + view.headroom
+    return {**capacity, "pods": render(min(parse(capacity["pods"]), room))}
+
+
+def _addresses(spec: NodeSpec, view: NodeView) -> list[dict[str, str]]:
+    pairs = (("InternalIP", view.address), ("Hostname", spec.hostname))
+    return [{"type": kind, "address": address} for kind, address in pairs if address]
+
+
+def _node_info(spec: NodeSpec) -> dict[str, str]:
+    kubelet = f"{_semantic(spec.api_server_version)}-vk-provider.{spec.version}"
+    return {
+        "architecture": "amd64",
+        "bootID": "",
+        "containerRuntimeVersion": f"vk-provider://{spec.version}",
+        "kernelVersion": "",
+        "kubeProxyVersion": "",
+        "kubeletVersion": kubelet,
+        "machineID": spec.name,
+        "operatingSystem": "linux",
+        "osImage": f"vk-provider {spec.version}",
+        "systemUUID": "",
+    }
+
+
+def _semantic(version: str) -> str:
+    """``v1.36.3`` of ``v1.36.3-eks-1a2b3c`` or ``v1.36.3+k3s1``."""
+    return version.partition("-")[0].partition("+")[0]
+
+
+_HEALTHY = (
+    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("NetworkUnavailable", "RouteCreated", "the node needs no route"),
+)
+
+
+def _conditions(view: NodeView, now: datetime, current: Sequence[Json]) -> list[dict[str, Any]]:
+    """In the kubelet's order, Ready last."""
+    before = {condition.get("type"): condition for condition in current}
+    ours = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
+    ours.append((names.PROVIDER_READY, *provider_ready(view.backends)))
+    ours.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
+    return [_condition(one, before.get(one[0]) or {}, now) for one in ours]
+
+
+def _condition(one: tuple[str, str, str, str], before: Json, now: datetime) -> dict[str, Any]:
+    kind, status, reason, message = one
+    moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    is_same = before.get("status") == status
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": moment,
+        "lastTransitionTime": (is_same and before.get("lastTransitionTime")) or moment,
+    }
+
+
+def drained(status: Json, now: datetime) -> dict[str, Any]:
+    """The same status with Ready False, for ``--drain`` alone: every pod of the node is evicted
+    within a second of it."""
+    kind, reason, message = "Ready", "KubeletNotReady", "node is being drained on request"
+    conditions = list(status["conditions"])
+    last = _condition((kind, "False", reason, message), {}, now)
+    return {**status, "conditions": [*conditions[:-1], last]}
