@@ -1,0 +1,1 @@
+"""Suites over real sockets on the loopback."""

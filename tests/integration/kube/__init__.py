@@ -1,0 +1,1 @@
+"""The API server client against the model API server."""

@@ -1,0 +1,1 @@
+"""Suites without sockets and sleeps, one file per module."""

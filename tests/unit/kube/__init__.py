@@ -1,0 +1,1 @@
+"""The API server client, without sockets."""
