@@ -145,7 +145,18 @@ class InvalidObjectError(KubeError):
 
 
 class KubeUnavailableError(KubeError):
-    """No answer, a 5xx or 429 after the client's own retries."""
+    """No answer, a 5xx or 429 after the client's own retries.
+    ``retry_after_seconds`` is the API server's wish, if it named one."""
+
+    def __init__(
+        self,
+        message: str,
+        code: int = 0,
+        reason: str = "",
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message, code, reason)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class WireError(VkProviderError):
