@@ -1,0 +1,134 @@
+"""The kubelet's HTTPS server of one virtual node, put together.
+
+Every request passes the bounds, then the gate, then the table of routes.
+Fed by the lookup (pods), the gate (rights) and the serving TLS; feeds the API server and whoever
+it lets in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from vk_provider.pods.types import Json
+from vk_provider.server.auth import Gate
+from vk_provider.server.checks import Check, check_endpoint, ping
+from vk_provider.server.limits import Endpoint, Limits, Middleware, bounded
+from vk_provider.server.listener import Listener
+from vk_provider.server.logs import LogTimes, log_endpoint
+from vk_provider.server.lookup import PodLookup
+from vk_provider.server.routes import Served, install, kubelet_routes, pod_list
+from vk_provider.server.tls import ServingTLS
+
+Observe = Callable[[str, int], None]
+"""Told the route and the status of every answer, for a metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletOptions:
+    """Where the server listens, and how patient it is. Port 0 lets the system pick one.
+
+    ``checks`` answer ``/healthz`` beside ``ping``; a kubelet's is called ``syncloop``.
+    """
+
+    host: str = ""
+    port: int = 10250
+    limits: Limits = field(default_factory=Limits)
+    log_times: LogTimes = field(default_factory=LogTimes)
+    refresh_seconds: float = 10.0
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    observe: Observe | None = None
+
+
+def kubelet_application(lookup: PodLookup, gate: Gate, options: KubeletOptions) -> web.Application:
+    """The application behind the kubelet port."""
+    middlewares = [bounded(options.limits), gate.middleware()]
+    if options.observe is not None:
+        middlewares.insert(0, _observed(options.observe))
+    application = web.Application(
+        middlewares=middlewares, client_max_size=options.limits.body_bytes
+    )
+    checks = {"ping": ping, "log": ping, "syncloop": ping, **options.checks}
+    served = Served(
+        health=check_endpoint("healthz", checks),
+        pods=_pods_endpoint(lookup.pods),
+        running_pods=_pods_endpoint(lookup.running_pods),
+        container_logs=log_endpoint(lookup, options.log_times),
+    )
+    install(application, kubelet_routes(served))
+    application.on_response_prepare.append(_anonymous)
+    return application
+
+
+def _pods_endpoint(pods: Callable[[], Sequence[Json]]) -> Endpoint:
+    async def serve(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=pod_list(pods()), content_type="application/json")
+
+    return serve
+
+
+def _observed(observe: Observe) -> Middleware:
+    @web.middleware
+    async def middleware(request: web.Request, handler: Endpoint) -> web.StreamResponse:
+        # The pattern, not the path: a label must not have as many values as there are pods.
+        resource = request.match_info.route.resource
+        route = "other" if resource is None else resource.canonical
+        try:
+            response = await handler(request)
+        except web.HTTPException as refusal:
+            observe(route, refusal.status)
+            raise
+        observe(route, response.status)
+        return response
+
+    return middleware
+
+
+async def _anonymous(_request: web.Request, response: web.StreamResponse) -> None:
+    """Tell strangers no versions."""
+    response.headers.pop("Server", None)
+
+
+class KubeletServer:
+    """One node's kubelet port. Used as an async context manager, or by ``start`` and ``close``."""
+
+    def __init__(
+        self, lookup: PodLookup, gate: Gate, tls: ServingTLS, options: KubeletOptions
+    ) -> None:
+        self._tls = tls
+        self._options = options
+        application = kubelet_application(lookup, gate, options)
+        self._listener = Listener(
+            application, options.host, options.port, options.limits, tls.context
+        )
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def start(self) -> int:
+        """Listen and keep the certificate fresh; answers the port for ``daemonEndpoints``.
+
+        Raises:
+            OSError: if the port is taken.
+        """
+        port = await self._listener.start()
+        self._refreshing = asyncio.create_task(
+            self._tls.run(self._options.refresh_seconds), name="kubelet-tls"
+        )
+        return port
+
+    async def close(self) -> None:
+        """Stop serving; running streams end. Idempotent."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.wait({self._refreshing})
+            self._refreshing = None
+        await self._listener.close()
+
+    async def __aenter__(self) -> KubeletServer:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()

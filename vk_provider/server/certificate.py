@@ -1,0 +1,109 @@
+"""A serving certificate of our own, for clusters whose API server does not verify kubelets.
+
+The names are those a signed one would carry. Pure but for the key, which must be random.
+Fed by ``tls``; feeds the TLS context.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+LIFETIME = timedelta(days=365)
+_SKEW = timedelta(minutes=5)
+_RENEW_AT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPair:
+    """A certificate chain and its key, as PEM. The key is never shown."""
+
+    chain: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return f"ServingPair(chain={len(self.chain)} bytes)"
+
+
+def self_signed(node_name: str, names: Sequence[str], now: datetime) -> ServingPair:
+    """A fresh ECDSA P-256 certificate for a node and its addresses (IPs and DNS names)."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+            x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node_name}"),
+        ]
+    )
+    public = key.public_key()
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + LIFETIME)
+    )
+    extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
+        (x509.BasicConstraints(ca=False, path_length=None), True),
+        (_usage(), True),
+        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+        (x509.SubjectAlternativeName(alternative_names(names, node_name)), False),
+        (x509.SubjectKeyIdentifier.from_public_key(public), False),
+        (x509.AuthorityKeyIdentifier.from_issuer_public_key(public), False),
+    )
+    for extension, critical in extensions:
+        builder = builder.add_extension(extension, critical)
+    certificate = builder.sign(key, hashes.SHA256())
+    return ServingPair(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
+
+
+def _usage() -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def alternative_names(names: Sequence[str], node_name: str) -> list[x509.GeneralName]:
+    """Each address once, in order: IPs as IPs, the rest as DNS names; the node's name last."""
+    result: list[x509.GeneralName] = []
+    for name in dict.fromkeys((*names, node_name)):
+        try:
+            result.append(x509.IPAddress(ipaddress.ip_address(name)))
+        except ValueError:
+            result.append(x509.DNSName(name))
+    return result
+
+
+def renewal_time(pair: ServingPair) -> datetime:
+    """When a certificate of ours should be replaced: at four fifths of its life."""
+    certificate = x509.load_pem_x509_certificate(pair.chain)
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return start + (end - start) * _RENEW_AT
+
+
+def expiry(pair: ServingPair) -> datetime:
+    """When the first certificate of a chain ends to be valid."""
+    return x509.load_pem_x509_certificate(pair.chain).not_valid_after_utc
