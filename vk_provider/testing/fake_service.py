@@ -1,0 +1,276 @@
+"""The remote service behind the fake provider, in memory: it outlives providers, as a cloud does.
+
+Several providers (nodes, clusters) may share one :class:`FakeBackend`, and it may hold instances of
+strangers. Tests script its behaviour through the same object.
+Fed by :mod:`.fake` and by tests; feeds both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from vk_provider.faults import InstanceNotFoundError, OutOfCapacityError, ProviderError
+from vk_provider.pods.types import (
+    IMPLICIT_OFFER,
+    EndCause,
+    InstanceRef,
+    Json,
+    Observation,
+    Offer,
+    PodUID,
+    Stamp,
+)
+from vk_provider.testing.fake_config import FakeConfig
+from vk_provider.testing.fake_faults import Script
+from vk_provider.testing.fake_instance import End, FakeInstance, Plan
+from vk_provider.testing.fake_ledger import Bill, Ledger
+from vk_provider.testing.fake_watch import Watchers
+
+
+class ManualClock:
+    """A clock that a test moves; pass it as a backend's ``clock``."""
+
+    def __init__(self, now: float = 1_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A create call as it arrives at the service."""
+
+    stamp: Stamp
+    plan: Plan
+    offer: Offer = IMPLICIT_OFFER
+    request: Json = field(default_factory=dict, repr=False)
+
+
+class FakeService:
+    """What the service does when it is called."""
+
+    def __init__(
+        self, config: FakeConfig | None = None, clock: Callable[[], float] | None = None
+    ) -> None:
+        self.config = config or FakeConfig()
+        self.clock = clock or _loop_time
+        self.script = Script()
+        self.ledger = Ledger(self.config.ended_is_free)
+        self.calls: Counter[str] = Counter()
+        self.requests: list[Json] = []
+        self.instances: dict[str, FakeInstance] = {}
+        self._numbers = itertools.count(1)
+        self.watchers = Watchers()
+        self._epoch: datetime | None = None
+
+    def wall_time(self, at: float) -> datetime:
+        """A moment of the service's clock as a time of day. Fixed once, so that the same moment
+        always reads the same."""
+        if self._epoch is None:
+            self._epoch = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=self.clock())
+        return self._epoch + timedelta(seconds=at)
+
+    async def create(self, order: Order) -> InstanceRef:
+        """Make one instance."""
+        self.calls["create"] += 1
+        self.requests.append(order.request)
+        await asyncio.sleep(self.config.create_seconds / 2)
+        scripted = self.script.take("create")
+        if scripted and not scripted.created:
+            raise scripted.fault
+        self._refuse_if_full(order.offer)
+        instance = self.add(order.stamp, order.plan, order.offer)
+        await asyncio.sleep(self.config.create_seconds / 2)
+        await self.script.keep_back()
+        if scripted:
+            raise scripted.fault
+        return instance.ref
+
+    async def delete(self, ref: InstanceRef) -> None:
+        """End and forget an instance; one that is not there is as good as deleted."""
+        self.calls["delete"] += 1
+        self.script.check("delete")
+        instance = self.instances.get(ref.id)
+        if instance is not None and instance.deleted_at is None:
+            instance.deleted_at = self.clock()
+            self._tell(instance)
+            self._forget(instance.deleted_at - self.config.list_lag_seconds)
+
+    async def list(self, cluster_id: str) -> list[Observation]:
+        """All instances of one cluster that the service shows by now."""
+        self.calls["list"] += 1
+        self.script.check("list")
+        now, lag = self.clock(), self.config.list_lag_seconds
+        self._forget(now - lag)
+        return [
+            each.observe(now, each.stamp)
+            for each in self.instances.values()
+            if each.stamp and each.stamp.cluster_id == cluster_id and each.created_at + lag <= now
+        ]
+
+    def offers(self, gpu_count: int) -> Sequence[Offer]:
+        """What it would rent for so many GPUs."""
+        self.calls["offers"] += 1
+        self.script.check("offers")
+        if not self.config.offers:
+            return [replace(IMPLICIT_OFFER, gpu_count=gpu_count)]
+        return [
+            each.offer(gpu_count, self._used(each.name))
+            for each in self.config.offers
+            if (each.gpu_type is None) == (gpu_count == 0)
+        ]
+
+    def find(self, ref: InstanceRef) -> FakeInstance:
+        """An instance that is there. Raises ``InstanceNotFoundError``."""
+        instance = self.instances.get(ref.id)
+        if instance is None or instance.deleted_at is not None:
+            raise InstanceNotFoundError(f"the service has no instance {ref.id}")
+        return instance
+
+    async def watch(self, cluster_id: str) -> AsyncGenerator[Observation, None]:
+        """Changes of one cluster's instances, beginning with all that are there."""
+        with self.watchers.open(cluster_id) as watcher:
+            for each in self.instances.values():
+                watcher.tell(each.ref.id, each.changes_at)
+            while True:
+                self.script.check("watch")
+                now = self.clock()
+                for ref in watcher.take(now):
+                    instance = self.instances.get(ref)
+                    if instance and instance.stamp and instance.stamp.cluster_id == cluster_id:
+                        yield instance.observe(now, instance.stamp)
+                await watcher.wait(self.clock())
+
+    def add(
+        self, stamp: Stamp | None, plan: Plan | None = None, offer: Offer = IMPLICIT_OFFER
+    ) -> FakeInstance:
+        """Put an instance there, without a call: a stranger's, if it has no stamp."""
+        number = next(self._numbers)
+        instance = FakeInstance(
+            ref=InstanceRef(f"fake-{number}"),
+            stamp=stamp,
+            plan=plan or Plan(),
+            offer=offer,
+            created_at=self.clock(),
+            wall_time=self.wall_time,
+            address=_address(number) if self.config.direct_addresses else None,
+        )
+        self.instances[instance.ref.id] = instance
+        self.ledger.enter(instance)
+        self._tell(instance)
+        return instance
+
+    def _tell(self, instance: FakeInstance) -> None:
+        cluster_id = instance.stamp.cluster_id if instance.stamp else None
+        self.watchers.tell(instance.ref.id, cluster_id, instance.changes_at)
+
+    def _forget(self, before: float) -> None:
+        gone = [
+            ref
+            for ref, each in self.instances.items()
+            if each.deleted_at is not None and each.deleted_at <= before
+        ]
+        for ref in gone:
+            del self.instances[ref]
+
+    def _used(self, name: str) -> int:
+        now = self.clock()
+        return sum(
+            each.offer.id.rpartition("/")[0] == name and each.is_billed(now)
+            for each in self.instances.values()
+        )
+
+    def _refuse_if_full(self, offer: Offer) -> None:
+        name = offer.id.rpartition("/")[0]
+        for each in self.config.offers:
+            if each.name == name and each.capacity is not None:
+                if self._used(name) >= each.capacity:
+                    raise OutOfCapacityError(f"all {each.capacity} of {name} are rented")
+                return
+
+
+class FakeBackend(FakeService):
+    """The service, and what a test may do to it."""
+
+    def fail_next_create(self, fault: ProviderError, *, created: bool = False) -> None:
+        """Let the next create call fail; ``created``: after it has made the instance."""
+        self.script.fail_next("create", fault, created=created)
+
+    def instances_of(self, pod_uid: PodUID) -> list[FakeInstance]:
+        """What is there for a pod, deleted ones excepted."""
+        return [
+            each
+            for each in self.instances.values()
+            if each.stamp and each.stamp.pod_uid == pod_uid and each.deleted_at is None
+        ]
+
+    def end(
+        self,
+        ref: InstanceRef,
+        exit_code: int | None = 0,
+        *,
+        cause: EndCause | None = None,
+        reason: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        """End an instance's containers now."""
+        instance = self.find(ref)
+        instance.end = End(self.clock(), exit_code, cause, reason, message)
+        self._tell(instance)
+
+    def preempt(self, ref: InstanceRef) -> None:
+        """Take an instance away, as a spot market does."""
+        message = "the machine was taken back"
+        self.end(ref, None, cause=EndCause.PREEMPTED, reason="Preempted", message=message)
+
+    def die(self, ref: InstanceRef) -> None:
+        """Let an instance's machine die; the service still lists it."""
+        message = "the machine is gone"
+        self.end(ref, None, cause=EndCause.LOST, reason="MachineLost", message=message)
+
+    def lose(self, ref: InstanceRef) -> None:
+        """Let an instance vanish from the lists without a word."""
+        instance = self.instances.pop(ref.id)
+        instance.deleted_at = self.clock()
+
+    def garble(self, ref: InstanceRef, garbled: bool = True) -> None:
+        """Let the service show an instance in a way that nobody can read."""
+        instance = self.find(ref)
+        instance.garbled = garbled
+        self._tell(instance)
+
+    def write_log(self, ref: InstanceRef, container: str, text: bytes) -> None:
+        """Let a container write a line."""
+        instance = self.find(ref)
+        instance.written.append((self.clock(), container, text))
+        self._tell(instance)
+
+    def wake(self) -> None:
+        """Call this after moving a clock of your own: watches look at it again."""
+        self.watchers.wake()
+
+    def bills(self, pod_uid: PodUID | None = None) -> tuple[Bill, ...]:
+        """The ledger as it stands."""
+        return self.ledger.bills(self.clock(), pod_uid)
+
+    def billed_twice(self) -> frozenset[PodUID]:
+        """Pods that were paid for twice at the same time; empty if all is well."""
+        return self.ledger.billed_twice(self.clock())
+
+
+def _loop_time() -> float:
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()
+
+
+def _address(number: int) -> str:
+    return f"10.{64 + (number >> 16) % 64}.{(number >> 8) % 256}.{number % 256}"
