@@ -63,8 +63,8 @@ class Entries:
     """The keys of one object: those written as text, and those written in base64."""
 
     reference: Reference
-    plain: Mapping[str, str]
-    encoded: Mapping[str, str]
+    plain: Mapping[str, str] = field(repr=False)
+    encoded: Mapping[str, str] = field(repr=False)
 
     def names(self) -> list[str]:
         """All keys, sorted."""
@@ -82,10 +82,11 @@ class Lookup:
     """The objects a pod may refer to, and the growing record of what was missed."""
 
     namespace: str
-    objects: Mapping[ObjectKey, Json | None]
+    objects: Mapping[ObjectKey, Json | None] = field(repr=False)
     missing: list[MissingReference] = field(default_factory=list)
     skipped: list[MissingReference] = field(default_factory=list)
     unresolvable: list[FieldProblem] = field(default_factory=list)
+    secret_values: set[str] = field(default_factory=set, repr=False)
 
     def find(self, reference: Reference) -> Json | None:
         """The object itself, or None after noting the miss."""
@@ -106,6 +107,12 @@ class Lookup:
 
     def content(self, entries: Entries, key: str) -> bytes | None:
         """One key as a file's content, or None after noting why not."""
+        content = self._content(entries, key)
+        if content and entries.reference.kind == SECRET:
+            self.secret_values.add(content.decode(errors="replace"))
+        return content
+
+    def _content(self, entries: Entries, key: str) -> bytes | None:
         if key in entries.plain:
             return entries.plain[key].encode()
         if key not in entries.encoded:

@@ -89,6 +89,9 @@ def resolve(
         hints=given.hints,
         unresolvable=tuple(dict.fromkeys(lookup.unresolvable)),
         events=events,
+        secret_values=frozenset(
+            lookup.secret_values | {each.password for each in pulls.credentials}
+        ),
     )
 
 

@@ -235,6 +235,7 @@ class ResolvedPod:
     ``unresolvable`` is what only the place where it runs could fill in (``status.podIP``, a
     service account's token): left out of env and files; a provider that can't do it either refuses
     the pod with these problems. ``events`` tell of optional references that were skipped.
+    ``secret_values`` is what :func:`vk_provider.pods.masking.masked` hides from people.
     """
 
     stamp: Stamp
@@ -247,6 +248,7 @@ class ResolvedPod:
     hints: PlacementHints = PlacementHints()
     unresolvable: tuple[FieldProblem, ...] = ()
     events: tuple[ReferenceEvent, ...] = ()
+    secret_values: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
