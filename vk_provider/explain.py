@@ -7,32 +7,52 @@ Fed by manifests and by providers that were built and not entered; feeds
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from vk_provider.faults import ConfigError, FieldProblem, ProviderError, UnsupportedFieldsError
 from vk_provider.offline_objects import OfflinePod, resolve_offline
+from vk_provider.placement.ranking import Choice, rank
+from vk_provider.pod_defaults import UNKNOWN_UID
+from vk_provider.pods.admission import NodeView, admit, tolerates
+from vk_provider.pods.hints import hints
+from vk_provider.pods.names import MAX_PRICE, MIN_GPU_MEMORY
 from vk_provider.pods.references import ObjectKey, is_token_volume
 from vk_provider.pods.resolve import ResolveInput
-from vk_provider.pods.types import FieldNote, Json, Offer, PlacementHints, ResolvedPod
-from vk_provider.provider import IMPLICIT_OFFER, Explanation, Provider, SupportsKnownOffers
+from vk_provider.pods.types import (
+    FieldNote,
+    Json,
+    Offer,
+    PlacementHints,
+    ResolvedPod,
+)
+from vk_provider.provider import (
+    IMPLICIT_OFFER,
+    Explanation,
+    Provider,
+    SupportsKnownOffers,
+    SupportsOffers,
+)
 from vk_provider.registry import foreign_code
-from vk_provider.settings import PROVIDER_TAINT, Taint
 from vk_provider.workloads import Manifests, Workload
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_REPELLING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One backend that is asked. ``provider`` None: it can't be built, ``problems`` say why."""
+    """One backend that is asked. ``provider`` None: it can't be built, ``problems`` say why.
+
+    ``node`` is the node it would serve; one without a capacity is not configured, so nothing but
+    its taints is known.
+    """
 
     name: str
     provider_name: str
-    node_name: str
+    node: NodeView
     provider: Provider | None
     problems: tuple[str, ...] = ()
-    taints: tuple[Taint, ...] = (PROVIDER_TAINT,)
-    capacity: Mapping[str, str] = field(default_factory=dict)
+    cheapest_first: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +93,11 @@ def explain(manifests: Manifests, candidates: Sequence[Candidate]) -> tuple[Repo
 
 
 def _report(workload: Workload, manifests: Manifests, candidates: Sequence[Candidate]) -> Report:
-    offline = {one.name: _resolve(workload, manifests, one) for one in candidates}
-    unseen = {key: None for pod in offline.values() for key in pod.unseen}
+    pods = [_resolve(workload, manifests, one) for one in candidates]
+    unseen = {key: None for pod in pods for key in pod.unseen}
     return Report(
         workload=workload,
-        judgements=tuple(_judge(workload, one, offline[one.name]) for one in candidates),
+        judgements=tuple(_judge(workload, *pair) for pair in zip(candidates, pods, strict=True)),
         unseen=tuple(unseen),
         notes=tuple(_notes(workload, candidates)),
         obstacle=_obstacle(workload),
@@ -88,42 +108,47 @@ def _resolve(workload: Workload, manifests: Manifests, candidate: Candidate) -> 
     provider = candidate.provider
     reaches_services = provider is not None and provider.traits.reaches_services
     given = ResolveInput(
-        cluster_id="00000000-0000-0000-0000-000000000000",
-        node_name=candidate.node_name,
+        cluster_id=UNKNOWN_UID,
+        node_name=candidate.node.name,
         services=() if reaches_services else None,
-        capacity=candidate.capacity,
-        hints=PlacementHints(),
+        capacity=candidate.node.capacity,
+        hints=hints(workload.pod)[0],
     )
     return resolve_offline(workload.pod, manifests.objects, given)
 
 
 def _judge(workload: Workload, candidate: Candidate, pod: OfflinePod) -> Judgement:
-    provider = candidate.provider
-    if provider is None:
-        return Judgement(candidate, reasons=_as_problems("", candidate.problems))
-    if pod.resolved is None:
-        lacking = (FieldProblem(each.path, each.message) for each in pod.missing)
-        return Judgement(candidate, reasons=tuple(lacking))
+    reasons = [FieldProblem("", problem) for problem in candidate.problems]
+    reasons += [FieldProblem(each.path, each.message) for each in pod.missing]
+    reasons += [*hints(workload.pod)[1], *_refusal(workload, candidate.node)]
+    if candidate.provider is None or pod.resolved is None:
+        return Judgement(candidate, reasons=tuple(reasons))
     try:
         with foreign_code(candidate.provider_name, "failed to explain"):
-            return _ask(candidate, provider, pod.resolved)
+            asked = _ask(candidate, candidate.provider, pod.resolved)
     except ConfigError as error:
-        return Judgement(candidate, reasons=_as_problems("", error.problems))
+        return Judgement(candidate, reasons=(*reasons, FieldProblem("", str(error))))
+    if reasons or asked.reasons:
+        return Judgement(candidate, reasons=(*reasons, *asked.reasons))
+    return asked
+
+
+def _refusal(workload: Workload, node: NodeView) -> Iterator[FieldProblem]:
+    """What the node itself would say on arrival; a missing toleration is a note instead."""
+    if node.capacity:
+        refusal = admit(workload.pod, replace(node, permanent_taints=()))
+        if refusal is not None:
+            message = refusal.message.removeprefix("Pod was rejected: ")
+            yield FieldProblem("spec", f"{refusal.reason}: {message}")
 
 
 def _ask(candidate: Candidate, provider: Provider, pod: ResolvedPod) -> Judgement:
-    known: Sequence[Offer] = (IMPLICIT_OFFER,)
-    if isinstance(provider, SupportsKnownOffers):
-        known = provider.known_offers(pod.gpu_count)
-    if not known:
-        needs = f"{pod.gpu_count} GPU(s)" if pod.gpu_count else "no GPU"
-        reason = FieldProblem(
-            "spec.containers", f"no offer of this backend fits a pod with {needs}"
-        )
-        return Judgement(candidate, reasons=(reason,))
+    offers, shortage = _offers(candidate, provider, pod)
     reasons: dict[FieldProblem, None] = {}
+    if shortage:
+        reasons[FieldProblem("spec", shortage)] = None
     fitting: list[tuple[Offer, Explanation]] = []
-    for offer in known:
+    for offer in offers:
         try:
             fitting.append((offer, provider.explain(pod, offer)))
         except UnsupportedFieldsError as error:
@@ -133,8 +158,55 @@ def _ask(candidate: Candidate, provider: Provider, pod: ResolvedPod) -> Judgemen
     if not fitting:
         return Judgement(candidate, reasons=tuple(reasons))
     first = fitting[0][1]
-    notes = (*first.notes, *_probe_notes(provider, pod, first.notes))
-    return Judgement(candidate, first.request, tuple(offer for offer, _ in fitting), notes)
+    kept = tuple(offer for offer, _ in fitting)
+    notes = (*first.notes, *_probe_notes(provider, pod, first.notes), *_wish_notes(pod, kept))
+    return Judgement(candidate, first.request, kept, notes)
+
+
+def _offers(
+    candidate: Candidate, provider: Provider, pod: ResolvedPod
+) -> tuple[Sequence[Offer], str]:
+    """The offers in the order they would be tried, or why there are none."""
+    if isinstance(provider, SupportsKnownOffers):
+        known = provider.known_offers(pod.gpu_count)
+    elif isinstance(provider, SupportsOffers):
+        # A catalogue that only the backend knows: the request shows what can be shown.
+        return (IMPLICIT_OFFER,), ""
+    else:
+        known = (IMPLICIT_OFFER,)
+    wishes = _checkable(pod.hints, known)
+    if not candidate.node.capacity:
+        # Without a configuration a backend is called like its provider, which no pod can mean.
+        wishes = replace(wishes, backends=())
+    choices = (Choice(candidate.name, offer) for offer in known)
+    ranking = rank(wishes, choices, cheapest_first=candidate.cheapest_first)
+    return [choice.offer for choice in ranking.choices], ranking.shortage
+
+
+def _checkable(wishes: PlacementHints, offers: Sequence[Offer]) -> PlacementHints:
+    """The wishes without those about facts that are not known offline."""
+    unpriced, unsized = _unpriced(offers), _unsized(offers)
+    return replace(
+        wishes,
+        max_usd_per_hour=None if unpriced else wishes.max_usd_per_hour,
+        min_gpu_memory_gib=None if unsized else wishes.min_gpu_memory_gib,
+    )
+
+
+def _unpriced(offers: Sequence[Offer]) -> bool:
+    return any(offer.usd_per_hour is None for offer in offers)
+
+
+def _unsized(offers: Sequence[Offer]) -> bool:
+    return any(offer.gpu_memory_gib is None for offer in offers)
+
+
+def _wish_notes(pod: ResolvedPod, offers: Sequence[Offer]) -> Iterator[FieldNote]:
+    only_then = "can only be checked with an account or a simulator"
+    if pod.hints.max_usd_per_hour is not None and _unpriced(offers):
+        yield FieldNote(f"metadata.annotations[{MAX_PRICE}]", only_then)
+    if pod.hints.min_gpu_memory_gib is not None and _unsized(offers):
+        yield FieldNote(f"metadata.annotations[{MIN_GPU_MEMORY}]", only_then)
 
 
 def _probe_notes(
@@ -167,35 +239,17 @@ def _notes(workload: Workload, candidates: Sequence[Candidate]) -> Iterator[str]
         )
     spec = workload.pod["spec"]
     if any(is_token_volume(volume) for volume in spec["volumes"]):
-        yield (
-            "the volume with the token of the home cluster's API is dropped "
-            "(automountServiceAccountToken: false says the same)"
-        )
+        yield "the volume with the token for the home cluster's API is dropped"
     tolerations = [entry for entry in spec.get("tolerations") or [] if isinstance(entry, Mapping)]
-    taints = dict.fromkeys(taint for candidate in candidates for taint in candidate.taints)
-    for taint in taints:
-        if not any(_tolerates(toleration, taint) for toleration in tolerations):
+    taints = {str(taint): taint for one in candidates for taint in one.node.permanent_taints}
+    for taint in taints.values():
+        if taint["effect"] in _REPELLING and not any(
+            tolerates(each, taint) for each in tolerations
+        ):
             place = workload.in_document("spec.tolerations")
-            yield f"to let it come here, add to {place}: {_toleration(taint)}"
+            yield f"to let it come here, add to {place}:\n{_toleration(taint)}"
 
 
-def _toleration(taint: Taint) -> str:
-    value = f"value: {taint.value}" if taint.value else "operator: Exists"
-    return f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
-
-
-def _tolerates(toleration: Mapping[str, object], taint: Taint) -> bool:
-    if toleration.get("effect") not in (None, "", taint.effect):
-        return False
-    exists = toleration.get("operator") == "Exists"
-    if toleration.get("key") in (None, ""):
-        return exists
-    same_value = exists or (toleration.get("value") or "") == taint.value
-    return toleration.get("key") == taint.key and same_value
-
-
-def _as_problems(path: str, problems: Sequence[FieldProblem | str]) -> tuple[FieldProblem, ...]:
-    return tuple(
-        problem if isinstance(problem, FieldProblem) else FieldProblem(path, problem)
-        for problem in problems
-    )
+def _toleration(taint: Json) -> str:
+    value = f"value: {taint['value']}" if taint.get("value") else "operator: Exists"
+    return f"{{key: {taint['key']}, {value}, effect: {taint['effect']}}}"

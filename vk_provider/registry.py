@@ -21,6 +21,7 @@ from vk_provider.settings import BackendSettings
 
 PROVIDERS = "vk_provider.providers"
 SIMULATORS = "vk_provider.simulators"
+_TEST_KIT = "vk_provider.testing."
 
 
 class Simulator(Protocol):
@@ -38,6 +39,12 @@ def installed(group: str = PROVIDERS) -> tuple[str, ...]:
     return tuple(sorted(entry_points(group=group).names))
 
 
+def installed_backends() -> tuple[str, ...]:
+    """Installed providers that run something: the test kit's promises nothing about any pod."""
+    kit = {e.name for e in entry_points(group=PROVIDERS) if e.value.startswith(_TEST_KIT)}
+    return tuple(name for name in installed() if name not in kit)
+
+
 def load(name: str) -> ProviderFactory:
     """The factory of a provider. Raises ``ConfigError``."""
     return cast(ProviderFactory, _load(PROVIDERS, name))
@@ -53,10 +60,10 @@ def create(backend: BackendSettings, context: ProviderContext) -> Provider:
     try:
         factory = load(backend.provider)
     except ConfigError as error:
-        path = f"{backend.path}.provider" if backend.path else "provider"
-        raise ConfigError(
-            [FieldProblem(path, str(problem)) for problem in error.problems]
-        ) from error
+        if not backend.path:
+            raise
+        path = f"{backend.path}.provider"
+        raise ConfigError([FieldProblem(path, str(each)) for each in error.problems]) from error
     with foreign_code(backend.provider, "failed on its configuration"):
         return factory(backend.config, context)
 

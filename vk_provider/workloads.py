@@ -28,6 +28,7 @@ class Workload:
     name: str
     pod: Json = field(repr=False)
     document: Document = field(repr=False)
+    line: int = 1
     template_path: str = ""
     is_one_of_many: bool = False
 
@@ -100,10 +101,11 @@ def _workloads(document: Document, value: Mapping[str, Any], path: str) -> Itera
     name = str(metadata.get("name") or metadata.get("generateName") or "unnamed")
     namespace = str(metadata.get("namespace") or "default")
     templates = list(_templates(value, path))
+    line = document.line_of(path)
     for template, template_path in templates:
         pod = with_defaults(template, namespace, name, kind)
         many = len(templates) > 1
-        yield Workload(kind, namespace, name, pod, document, template_path, many)
+        yield Workload(kind, namespace, name, pod, document, line, template_path, many)
 
 
 def _templates(value: Mapping[str, Any], path: str, depth: int = 0) -> Iterator[tuple[Json, str]]:

@@ -1,0 +1,98 @@
+"""The backends that ``explain`` asks: those of a configuration, or every provider's defaults.
+
+Fed by :mod:`vk_provider.settings_file` or by what is installed; feeds :mod:`vk_provider.explain`.
+Providers are built and never entered, so nothing here needs an account or a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from vk_provider import __version__
+from vk_provider.explain import Candidate
+from vk_provider.faults import ConfigError, FieldProblem
+from vk_provider.fields import MissingSecretProblem
+from vk_provider.node.object import NodeSpec, node_labels
+from vk_provider.pods.admission import NodeView
+from vk_provider.pods.types import Json
+from vk_provider.provider import ProviderContext
+from vk_provider.registry import create, installed_backends
+from vk_provider.settings import (
+    PROVIDER_TAINT,
+    BackendSettings,
+    NodeSettings,
+    PlacementPolicy,
+    Taint,
+)
+from vk_provider.settings_file import USER_AGENT, provider_context
+
+_NODE = "virtual-node"
+_CONFIG_PATH = "config"
+
+
+def configured(nodes: Sequence[NodeSettings]) -> tuple[Candidate, ...]:
+    """Every backend of every node."""
+    return tuple(candidate for node in nodes for candidate in _of_node(node))
+
+
+def _of_node(node: NodeSettings) -> Iterator[Candidate]:
+    view = NodeView(
+        name=node.name,
+        labels=_labels(node),
+        permanent_taints=tuple(_json(taint) for taint in node.taints),
+        capacity=node.capacity,
+    )
+    for backend in node.backends:
+        yield Candidate(
+            name=backend.name,
+            provider_name=backend.provider,
+            node=view,
+            provider=create(backend, provider_context(node, backend)),
+            cheapest_first=node.placement.policy is PlacementPolicy.CHEAPEST,
+        )
+
+
+def with_defaults() -> tuple[Candidate, ...]:
+    """Every installed provider as an empty configuration makes it."""
+    return tuple(_with_defaults(name) for name in installed_backends())
+
+
+def _with_defaults(name: str) -> Candidate:
+    view = NodeView(name=_NODE, permanent_taints=(_json(PROVIDER_TAINT),))
+    context = ProviderContext("", _NODE, name, _CONFIG_PATH, USER_AGENT)
+    try:
+        try:
+            provider = create(BackendSettings(name, name), context)
+        except ConfigError as error:
+            # Whoever explains needs no account, so a secret that must be given is never read.
+            config = _unset_secrets(error.problems)
+            provider = create(BackendSettings(name, name, config), context)
+    except ConfigError as error:
+        # A sentence is about what is installed, a field about what has no default.
+        problems = tuple(
+            f"needs --config: {each}" if isinstance(each, FieldProblem) else each
+            for each in error.problems
+        )
+        return Candidate(name, name, view, None, problems)
+    return Candidate(name, name, view, provider)
+
+
+def _unset_secrets(problems: Iterable[FieldProblem | str]) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    for problem in problems:
+        if isinstance(problem, MissingSecretProblem):
+            *blocks, key = problem.path.removeprefix(f"{_CONFIG_PATH}.").split(".")
+            level = config
+            for block in blocks:
+                level = level.setdefault(block, {})
+            level[key] = {"env": "UNSET"}
+    return config
+
+
+def _labels(node: NodeSettings) -> dict[str, str]:
+    return node_labels(NodeSpec(node.name, node.capacity, __version__, labels=node.labels))
+
+
+def _json(taint: Taint) -> Json:
+    return {"key": taint.key, "value": taint.value, "effect": taint.effect}

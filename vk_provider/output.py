@@ -1,0 +1,78 @@
+"""Words on a terminal: what commands print, with emphasis where a person looks.
+
+Fed by :mod:`vk_provider.cli` and :mod:`vk_provider.explain_text`; feeds standard output (results)
+and standard error (complaints).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+_NARROWEST, _USUAL, _WIDEST = 60, 100, 110
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How text is emphasized; without colour everything stays as it is."""
+
+    colour: bool = False
+    width: int = _USUAL
+
+    @classmethod
+    def of(cls, stream: TextIO, environ: Mapping[str, str] | None = None) -> Style:
+        """Colour for a terminal whose owner has not set ``NO_COLOR``, as wide as the terminal."""
+        variables = os.environ if environ is None else environ
+        if not stream.isatty():
+            return cls()
+        try:
+            columns = os.get_terminal_size(stream.fileno()).columns
+        except OSError:
+            columns = _USUAL
+        dumb = variables.get("TERM") == "dumb"
+        is_plain = dumb or bool(variables.get("NO_COLOR"))
+        return cls(not is_plain, max(_NARROWEST, min(columns, _WIDEST)))
+
+    def strong(self, text: str) -> str:
+        """A heading."""
+        return self._paint("1", text)
+
+    def good(self, text: str) -> str:
+        """What works."""
+        return self._paint("32", text)
+
+    def bad(self, text: str) -> str:
+        """What does not."""
+        return self._paint("31", text)
+
+    def dim(self, text: str) -> str:
+        """What is only there to be found."""
+        return self._paint("2", text)
+
+    def wrapped(self, text: str, first: str = "", rest: str = "") -> str:
+        """A paragraph within the width, its first line after ``first``, others after ``rest``."""
+        return textwrap.fill(
+            text,
+            self.width,
+            initial_indent=first,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def _paint(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+
+def say(text: str) -> None:
+    """One piece of a command's result."""
+    sys.stdout.write(f"{text}\n")
+
+
+def complain(text: str) -> None:
+    """What went wrong."""
+    sys.stderr.write(f"{text}\n")
