@@ -11,9 +11,9 @@ import asyncio
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vk_provider import __version__, log
 from vk_provider.candidates import configured, with_defaults
@@ -28,6 +28,8 @@ from vk_provider.workloads import read_manifests
 from vk_provider.yaml_documents import Complaint, read_documents
 
 DONE, FAULT, MISUSE = 0, 1, 2
+
+Result = TypeVar("Result")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,8 +62,12 @@ def _run(arguments: argparse.Namespace) -> int:
     # Only this command needs the whole machinery, whose import takes longer than all others run.
     from vk_provider import app
 
+    return _finish(app.run(nodes, arguments.kubeconfig, arguments.context))
+
+
+def _finish(work: Coroutine[Any, Any, Result]) -> Result:
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(app.run(nodes, arguments.kubeconfig, arguments.context))
+        return runner.run(work)
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
@@ -112,7 +118,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
     simulator.add_arguments(parser)
     own = parser.parse_args(arguments.rest)
     log.set_up(own.log_level)
-    return simulator.run(own)
+    _finish(simulator.serve(own))
+    return DONE
 
 
 def _version(arguments: argparse.Namespace) -> int:

@@ -25,13 +25,13 @@ _TEST_KIT = "vk_provider.testing."
 
 
 class Simulator(Protocol):
-    """What an entry point of group ``vk_provider.simulators`` names: a command of its own."""
+    """What an entry point of group ``vk_provider.simulators`` names; a module will do."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the simulator's flags."""
 
-    def run(self, namespace: argparse.Namespace) -> int:
-        """Serve until interrupted; the result is the exit code."""
+    async def serve(self, arguments: argparse.Namespace) -> None:
+        """Serve until SIGINT or SIGTERM."""
 
 
 def installed(group: str = PROVIDERS) -> tuple[str, ...]:
