@@ -112,7 +112,9 @@ class _Workshop:
             with out.open("w") as stdout, err.open("w") as stderr:
                 code = self._wait(arguments, work, (stdout, stderr), progress)
             if code != 0:
-                raise BuildError(self._failure(arguments, err.read_text(), what))
+                # `go mod download -json` says on stdout what failed.
+                said = err.read_text() or out.read_text()
+                raise BuildError(self._failure(arguments, said, what))
             progress.done()
             return out.read_text()
         finally:
@@ -144,8 +146,8 @@ class _Workshop:
                     process.kill()
                     raise
 
-    def _failure(self, arguments: Sequence[str], stderr: str, what: str) -> str:
-        tail = "\n".join(stderr.strip().splitlines()[-20:])
+    def _failure(self, arguments: Sequence[str], said: str, what: str) -> str:
+        tail = "\n".join(said.strip().splitlines()[-20:])
         return (
             f"{what} failed: `go {' '.join(arguments)}` said:\n{tail}\n"
             f"Run it again (downloads resume); if it fails the same way, look at the disk space, "
