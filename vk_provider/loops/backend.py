@@ -1,0 +1,142 @@
+"""One configured backend at run time: a provider, its catalogue for a while, and bounded calls.
+
+The core's retries of a create live here, and only of calls that provably created nothing. A call
+that outlives the provider's own time limit has an unknown outcome.
+Fed by ``loops.pod_workers``, ``loops.preparation`` and ``loops.relist``; calls the provider.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+)
+from tenacity.wait import wait_exponential_jitter
+
+from vk_provider.faults import (
+    OutcomeUnknownError,
+    ProviderError,
+    ThrottledError,
+    UnavailableError,
+)
+from vk_provider.loops.shell import Shell
+from vk_provider.provider import (
+    IMPLICIT_OFFER,
+    InstanceRef,
+    Observation,
+    Offer,
+    Provider,
+    ResolvedPod,
+    SupportsOffers,
+)
+from vk_provider.settings import BackendSettings
+
+T = TypeVar("T")
+
+CREATE_TRIES = 3
+CREATE_RETRY_SECONDS = 30.0
+OFFERS_SECONDS = 30.0
+CALL_TIMEOUT_SECONDS = 30.0
+LIST_TIMEOUT_SECONDS = 60.0
+
+
+class Backend:
+    """A named backend of one node."""
+
+    def __init__(
+        self, settings: BackendSettings, provider: Provider, node_name: str, shell: Shell
+    ) -> None:
+        self.name = settings.name
+        self.provider_name = settings.provider
+        self.provider = provider
+        self._labels = (node_name, settings.name)
+        self._clock = shell.clock
+        self._metrics = shell.metrics
+        self._offers: dict[int, tuple[float, Sequence[Offer]]] = {}
+        self._asking = asyncio.Lock()
+
+    async def offers(self, gpu_count: int) -> Sequence[Offer]:
+        """What could carry so many GPUs: the catalogue, asked at most every OFFERS_SECONDS."""
+        if not isinstance(self.provider, SupportsOffers):
+            return (IMPLICIT_OFFER,)
+        async with self._asking:
+            kept = self._offers.get(gpu_count)
+            if kept is not None and self._clock.steady() < kept[0] + OFFERS_SECONDS:
+                return kept[1]
+            offers = tuple(await self._bounded("offers", self.provider.list_offers(gpu_count)))
+            self._offers[gpu_count] = (self._clock.steady(), offers)
+            return offers
+
+    async def create(self, resolved: ResolvedPod, offer: Offer) -> InstanceRef:
+        """One instance, or a fault; see ``Provider.create_instance`` for the faults."""
+        tries = AsyncRetrying(
+            retry=retry_if_exception_type(UnavailableError),
+            stop=stop_after_attempt(CREATE_TRIES) | stop_after_delay(CREATE_RETRY_SECONDS),
+            wait=_pause,
+            reraise=True,
+        )
+        async for attempt in tries:
+            with attempt:
+                return await self._create_once(resolved, offer)
+        raise AssertionError("tenacity either returns or raises")
+
+    async def delete(self, ref: InstanceRef, grace_seconds: int) -> None:
+        """Order an instance's end; already gone is success."""
+        limit = self.provider.traits.delete_timeout_seconds + grace_seconds
+        await self._bounded("delete", self.provider.delete_instance(ref, grace_seconds), limit)
+
+    async def list(self) -> Sequence[Observation]:
+        """Everything with our cluster's stamp; complete or a fault."""
+        begun = self._clock.steady()
+        seen = await self._bounded("list", self.provider.list_instances(), LIST_TIMEOUT_SECONDS)
+        took = self._clock.steady() - begun
+        self._metrics.backend_list_seconds.labels(*self._labels).observe(took)
+        return seen
+
+    async def _create_once(self, resolved: ResolvedPod, offer: Offer) -> InstanceRef:
+        limit = self.provider.traits.create_timeout_seconds
+        try:
+            async with asyncio.timeout(limit):
+                ref = await self.provider.create_instance(resolved, offer)
+        except TimeoutError as error:
+            self._count("create", OutcomeUnknownError.reason)
+            text = f"no answer to the create call within {limit:g} s"
+            raise OutcomeUnknownError(text) from error
+        except ProviderError as fault:
+            self._count("create", fault.reason)
+            raise
+        self._count("create", "ok")
+        return ref
+
+    async def _bounded(
+        self, call: str, work: Coroutine[Any, Any, T], limit: float = CALL_TIMEOUT_SECONDS
+    ) -> T:
+        try:
+            async with asyncio.timeout(limit):
+                answer = await work
+        except TimeoutError as error:
+            self._count(call, "timeout")
+            raise UnavailableError(f"no answer to {call} within {limit:g} s") from error
+        except ProviderError as fault:
+            self._count(call, fault.reason)
+            raise
+        self._count(call, "ok")
+        return answer
+
+    def _count(self, call: str, outcome: str) -> None:
+        self._metrics.backend_requests.labels(*self._labels, call, outcome).inc()
+
+
+def _pause(state: RetryCallState) -> float:
+    """A backend that asks for patience gets it; otherwise 1 s doubling, with jitter."""
+    fault = state.outcome.exception() if state.outcome is not None else None
+    if isinstance(fault, ThrottledError) and fault.retry_after_seconds is not None:
+        return min(fault.retry_after_seconds, CREATE_RETRY_SECONDS)
+    return float(wait_exponential_jitter(initial=1.0, max=10.0)(state))

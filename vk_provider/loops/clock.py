@@ -1,0 +1,48 @@
+"""The two clocks of the loops: the calendar for what people read, a steady one for intervals.
+
+Fed by the system; handed to every loop, so that tests run an hour in a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where loops get the time from."""
+
+    def now(self) -> datetime:
+        """The calendar time, UTC."""
+
+    def steady(self) -> float:
+        """Seconds that never jump; only differences mean something."""
+
+
+class SystemClock:
+    """The real one."""
+
+    def now(self) -> datetime:
+        """The calendar time, UTC."""
+        return datetime.now(UTC)
+
+    def steady(self) -> float:
+        """The event loop's monotonic seconds."""
+        return asyncio.get_running_loop().time()
+
+
+class LoopClock:
+    """Calendar time that follows the event loop's, for virtual time."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start = start
+        self._zero = asyncio.get_running_loop().time()
+
+    def now(self) -> datetime:
+        """``start`` plus what the loop's clock has advanced since."""
+        return self._start + timedelta(seconds=self.steady() - self._zero)
+
+    def steady(self) -> float:
+        """The event loop's (virtual) seconds."""
+        return asyncio.get_running_loop().time()

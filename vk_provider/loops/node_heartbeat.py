@@ -1,0 +1,132 @@
+"""Keeps the Node truthful: status on change and every five minutes, the door, the taint.
+
+Order matters when the door closes: allocatable first (exact, moves nobody), then the taint, and
+only then may pods be marked Failed, because their replacements come at once.
+Fed by ``loops.threshold`` (the door) and ``loops.relist`` (health and spending); writes to
+``nodes/status`` and ``nodes``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from vk_provider.faults import KubeError, KubeNotFoundError
+from vk_provider.kube import paths
+from vk_provider.kube.client import KubeClient
+from vk_provider.loops.registration import register, set_taints
+from vk_provider.loops.shell import Shell
+from vk_provider.loops.threshold import Threshold
+from vk_provider.node.door import DoorView
+from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, drained, node_status
+from vk_provider.node.status_patch import node_status_patch
+from vk_provider.node.taints import unavailable
+from vk_provider.pods.types import Json
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS = 10.0
+REPORT_SECONDS = 300.0
+RETRY_SECONDS = 2.0
+
+
+class NodeHeartbeat:
+    """One virtual node's report to the API server."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        spec: NodeSpec,
+        view: Callable[[DoorView], NodeView],
+        threshold: Threshold,
+        shell: Shell,
+    ) -> None:
+        self.node: Json = {}
+        """The Node as the API server last answered it."""
+        self._client = client
+        self._spec = spec
+        self._view = view
+        self._threshold = threshold
+        self._shell = shell
+        self._reported: float | None = None
+        self._again = False
+        self._tainted: str | None = ""
+
+    async def register(self) -> None:
+        """Make or adopt the Node and write its first complete status.
+
+        Raises ConfigError for a Node that is not ours, KubeError."""
+        self.node = await register(self._client, self._spec)
+        self._reported, self._tainted = None, ""
+        await self.report()
+
+    def report_all(self) -> None:
+        """Somebody may have written over our conditions (a lease was late): send all again."""
+        self._again = True
+        self._threshold.changed.set()
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        while True:
+            changed = self._threshold.changed
+            try:
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                pass
+            changed.clear()
+            if self._shell.may_act():
+                await self._try_report()
+
+    async def report(self, *, drain: bool = False) -> None:
+        """Send what differs from the API's Node; everything when five minutes have passed."""
+        door = self._threshold.view()
+        view, now = self._view(door), self._shell.clock.now()
+        if self._again:
+            self.node = await self._client.get(paths.node(self._spec.name))
+        wanted = node_status(self._spec, view, now, self.node.get("status"))
+        if drain:
+            wanted = drained(wanted, now)
+        due = self._again or self._is_due()
+        patch = node_status_patch(self.node, wanted, heartbeat=due)
+        if patch is not None:
+            self.node = await self._client.patch(paths.node_status(self._spec.name), patch)
+        if due:
+            self._reported, self._again = self._shell.clock.steady(), False
+        await self._report_door(door, view)
+
+    async def _report_door(self, door: DoorView, view: NodeView) -> None:
+        closed = str(door.closed) if door.closed is not None else None
+        if closed != self._tainted:
+            taints = [unavailable(closed)] if closed is not None else []
+            self.node = await set_taints(self._client, self._spec.name, taints)
+            self._tainted = closed
+            logger.info("the door is %s", f"closed: {closed}: {door.message}" if closed else "open")
+        self._threshold.mark_published(door)
+        patch = annotations_patch(self.node, view)
+        if patch is not None:
+            self.node = await self._client.patch(paths.node(self._spec.name), patch)
+
+    def _is_due(self) -> bool:
+        if self._reported is None:
+            return True
+        return self._shell.clock.steady() - self._reported >= REPORT_SECONDS
+
+    async def _try_report(self) -> None:
+        try:
+            await self.report()
+        except KubeNotFoundError:
+            logger.warning("node %s was deleted: registering it anew", self._spec.name)
+            await self._try_register()
+        except KubeError as fault:
+            logger.warning("the node's status was not written: %s", fault)
+            await asyncio.sleep(RETRY_SECONDS)
+            self._threshold.changed.set()
+
+    async def _try_register(self) -> None:
+        try:
+            await self.register()
+        except KubeError as fault:
+            logger.warning("node %s was not registered: %s", self._spec.name, fault)
+            await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,126 @@
+"""Everything a create needs, gathered: references resolved, offers ranked, the pod translated.
+
+Fed by ``loops.pod_workers`` (action Prepare); asks the reference cache and the backends'
+catalogues; its ``Prepared`` goes to ``pods.starting``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vk_provider.faults import FieldProblem, ProviderError, UnsupportedFieldsError
+from vk_provider.kube.references import ReferenceCache
+from vk_provider.kube.services import Services
+from vk_provider.loops.backend import Backend
+from vk_provider.placement.ranking import Choice, rank
+from vk_provider.pods.hints import hints
+from vk_provider.pods.references import ObjectKey, referenced
+from vk_provider.pods.resolve import Missing, ResolveInput, resolve
+from vk_provider.pods.stimuli import Candidate, Notice, Prepared
+from vk_provider.pods.types import Json, PlacementHints, PodUID, ResolvedPod, Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationSettings:
+    """The node's own facts that a pod may ask for, and how offers are ranked."""
+
+    cluster_id: str
+    node_name: str
+    host_ip: str
+    capacity: Mapping[str, str]
+    cheapest_first: bool
+
+
+class Preparer:
+    """Makes one pod ready to be created."""
+
+    def __init__(
+        self,
+        settings: PreparationSettings,
+        backends: Mapping[str, Backend],
+        references: ReferenceCache,
+        services: Services | None,
+    ) -> None:
+        self._settings = settings
+        self._backends = backends
+        self._references = references
+        self._services = services
+
+    def release(self, uid: PodUID) -> None:
+        """The pod needs its references no more."""
+        self._references.release(uid)
+
+    async def prepare(self, uid: PodUID, pod: Json) -> Prepared:
+        """All a create needs, or why it can't be had. Never raises for what a pod contains."""
+        wishes, problems = hints(pod)
+        if problems:
+            return Prepared(refusals=problems)
+        resolved = await self._resolve(uid, pod, wishes)
+        if isinstance(resolved, Missing):
+            notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
+            waiting = Waiting(resolved.reason, resolved.message)
+            return Prepared(missing=waiting, notices=notices)
+        return await self._place(resolved)
+
+    async def _resolve(
+        self, uid: PodUID, pod: Json, wishes: PlacementHints
+    ) -> ResolvedPod | Missing:
+        keys = referenced(pod)
+        self._references.want(uid, keys)
+        objects: dict[ObjectKey, Json | None] = {
+            key: await self._references.get(key) for key in keys
+        }
+        services = None
+        if self._services is not None:
+            services = await self._services.of(pod["metadata"]["namespace"])
+        settings = self._settings
+        given = ResolveInput(
+            settings.cluster_id,
+            settings.node_name,
+            settings.host_ip,
+            services,
+            settings.capacity,
+            wishes,
+        )
+        return resolve(pod, objects, given)
+
+    async def _place(self, resolved: ResolvedPod) -> Prepared:
+        notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
+        choices: list[Choice] = []
+        refusals: list[FieldProblem] = []
+        faults: list[str] = []
+        for backend in self._backends.values():
+            try:
+                offers = await backend.offers(resolved.gpu_count)
+            except ProviderError as fault:
+                faults.append(f"{backend.name}: {fault}")
+                continue
+            found = [Choice(backend.name, offer) for offer in offers]
+            problems = _refused_fields(backend, resolved, found)
+            if problems:
+                refusals += problems
+            else:
+                choices += found
+        ranking = rank(resolved.hints, choices, cheapest_first=self._settings.cheapest_first)
+        shortage = "; ".join([*faults, ranking.shortage]) if ranking.shortage else ""
+        return Prepared(
+            resolved=resolved,
+            candidates=tuple(Candidate(c.backend, c.offer) for c in ranking.choices),
+            refusals=() if choices or faults else tuple(dict.fromkeys(refusals)),
+            shortage=shortage,
+            notices=notices,
+        )
+
+
+def _refused_fields(
+    backend: Backend, resolved: ResolvedPod, offers: list[Choice]
+) -> tuple[FieldProblem, ...]:
+    """The fields this backend can't honour. They do not depend on the offer, so one is enough."""
+    if not offers:
+        return ()
+    try:
+        backend.provider.explain(resolved, offers[0].offer)
+    except UnsupportedFieldsError as fault:
+        return fault.problems
+    return ()

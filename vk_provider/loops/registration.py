@@ -1,0 +1,75 @@
+"""The Node object in the API: created, or adopted if it carries our mark; never anybody else's.
+
+Fed by ``app`` at start and by ``loops.node_heartbeat`` when the Node was deleted behind our back;
+the Node it returns is what the heartbeat writes against.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from vk_provider.faults import ConfigError, ConflictError, KubeNotFoundError
+from vk_provider.kube import paths
+from vk_provider.kube.client import KubeClient, PatchKind
+from vk_provider.node.object import NodeSpec, adoption_patch, is_ours, render_node
+from vk_provider.node.taints import OUR_KEYS, edit, taints_patch
+from vk_provider.pods.types import Json
+
+logger = logging.getLogger(__name__)
+
+TRIES = 5
+
+
+async def register(client: KubeClient, spec: NodeSpec) -> Json:
+    """The Node of this name, ours.
+
+    Raises:
+        ConfigError: a Node of this name exists and does not carry our mark.
+        KubeError: the API server refuses or is away.
+    """
+    for _ in range(TRIES):
+        try:
+            return await _adopt(client, spec, await client.get(paths.node(spec.name)))
+        except KubeNotFoundError:
+            pass
+        try:
+            node = await client.create(paths.nodes(), render_node(spec))
+        except ConflictError:
+            continue  # made by somebody in between: look at it
+        logger.info("registered node %s", spec.name)
+        return node
+    raise ConflictError(f"node {spec.name} appears and disappears; is somebody deleting it?", 409)
+
+
+async def set_taints(
+    client: KubeClient, name: str, wanted: list[dict[str, str]], keys: frozenset[str] = OUR_KEYS
+) -> Json:
+    """Read, edit only the taints with these keys, write; again if somebody wrote in between."""
+    for _ in range(TRIES):
+        node = await client.get(paths.node(name))
+        edited = edit(node.get("spec", {}).get("taints"), wanted, keys)
+        if edited is None:
+            return node
+        try:
+            return await client.patch(
+                paths.node(name), taints_patch(node, edited), kind=PatchKind.MERGE
+            )
+        except ConflictError:
+            continue
+    raise ConflictError(f"the taints of node {name} change faster than we can edit them", 409)
+
+
+async def _adopt(client: KubeClient, spec: NodeSpec, node: Json) -> Json:
+    if not is_ours(node):
+        raise ConfigError(
+            [
+                f"node {spec.name} exists and was not made by vk-provider: choose another "
+                "metadata.name, or delete that Node if it is a leftover"
+            ]
+        )
+    patch = adoption_patch(node, spec)
+    if patch is not None:
+        node = await client.patch(paths.node(spec.name), patch)
+    permanent = [dict(taint) for taint in spec.taints]
+    keys = frozenset(str(taint["key"]) for taint in permanent)
+    return await set_taints(client, spec.name, permanent, keys) if permanent else node
