@@ -129,7 +129,8 @@ def parse_time(text: str) -> datetime:
 
 def render_time(moment: datetime) -> str:
     """A time as the kubelet prints it before a line: RFC3339Nano, all nine digits, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return utc.isoformat(timespec="microseconds") + "000Z"
 
 
 class Tail:
