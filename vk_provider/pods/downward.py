@@ -11,17 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from vk_provider import quantities
 from vk_provider.pods.lookup import Lookup
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.types import Json
 
 _SUBSCRIPT = re.compile(r"""metadata\.(labels|annotations)\[(['"])(.*)\2\]""", re.DOTALL)
-_QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d{1,2}|[KMGTPE]i|[numkMGTPE]?)")
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY: dict[str, int] = {
-    f"{letter}i": 2 ** (10 * power) for power, letter in enumerate("KMGTPE", start=1)
-}
 _EXPOSED = ("cpu", "memory", "ephemeral-storage")
 _RESOURCES = (
     "allowed are limits. and requests. of cpu, memory, ephemeral-storage and hugepages-<size>"
@@ -146,13 +143,8 @@ def _is_exposed(resource: str) -> bool:
     return resource in _EXPOSED or resource.startswith("hugepages-")
 
 
-def _quantity(value: object) -> Fraction | None:
-    matched = _QUANTITY.fullmatch(str(value).strip()) if value is not None else None
-    if matched is None:
+def _quantity(value: Any) -> Fraction | None:
+    try:
+        return None if value is None else quantities.parse(value)
+    except ValueError:
         return None
-    digits, suffix = matched.groups()
-    if suffix in _BINARY:
-        return Fraction(digits) * _BINARY[suffix]
-    power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
-    scale: int = 10 ** abs(power)
-    return Fraction(digits) * (Fraction(scale) if power >= 0 else Fraction(1, scale))

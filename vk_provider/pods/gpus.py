@@ -5,40 +5,22 @@ Fed by :mod:`.resolve`; the answer goes to the ranking of offers and to the prov
 
 from __future__ import annotations
 
-from vk_provider.pods.reading import mapping, mappings
+import math
+
 from vk_provider.pods.types import Json
+from vk_provider.quantities import pod_requests
 
 GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 def gpu_request(pod: Json) -> tuple[int, str | None]:
-    """The effective request, as the scheduler counts it, and its resource; (0, None) for none.
-
-    Init containers run one after another, so the largest of them counts; sidecars stay.
-    """
+    """The effective request, as the scheduler counts it, and its resource; (0, None) for none."""
+    try:
+        requests = pod_requests(pod)
+    except ValueError:
+        # Not a quantity: admission on arrival refuses the pod and says so.
+        return 0, None
     for resource in GPU_RESOURCES:
-        if count := _effective(mapping(pod, "spec"), resource):
+        if (count := math.ceil(requests.get(resource, 0))) > 0:
             return count, resource
     return 0, None
-
-
-def _effective(spec: Json, resource: str) -> int:
-    sidecars = largest = 0
-    for _, container in mappings(spec, "initContainers"):
-        own = _of(container, resource)
-        if container.get("restartPolicy") == "Always":
-            sidecars += own
-            own = 0
-        largest = max(largest, sidecars + own)
-    main = sum(_of(container, resource) for _, container in mappings(spec, "containers"))
-    return max(largest, sidecars + main)
-
-
-def _of(container: Json, resource: str) -> int:
-    resources = mapping(container, "resources")
-    wanted = mapping(resources, "requests").get(resource)
-    if wanted is None:
-        wanted = mapping(resources, "limits").get(resource)
-    shown = str(wanted)
-    # GPUs are whole; anything else is for the provider's translation to refuse.
-    return int(shown) if shown.isascii() and shown.isdigit() else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Self
 
 from vk_provider.faults import (
@@ -25,6 +26,7 @@ from vk_provider.pods.types import (
     Observation,
     Offer,
     ResolvedPod,
+    Stock,
 )
 from vk_provider.provider import ProviderContext, ProviderTraits
 from vk_provider.testing.fake_config import FakeConfig, FakeOffer, parse_config
@@ -100,6 +102,11 @@ class FakeProvider:
     async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
         """The configured machines, or one that fits everything."""
         return self.backend.offers(gpu_count)
+
+    def known_offers(self, gpu_count: int) -> Sequence[Offer]:
+        """The same machines, without asking how many are left."""
+        offers = self.backend.config.offers_for(gpu_count, lambda name: 0)
+        return [replace(offer, stock=Stock.UNKNOWN) for offer in offers]
 
     async def watch_instances(self) -> AsyncIterator[Observation]:
         """Changes at the moment they happen."""

@@ -5,13 +5,13 @@ Fed by ``spec.backends[].config``; feeds :mod:`.fake` and :mod:`.fake_service`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields
-from vk_provider.pods.types import Offer, Stock
+from vk_provider.pods.types import IMPLICIT_OFFER, Offer, Stock
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,16 @@ class FakeConfig:
     list_lag_seconds: float = 0.0
     ended_is_free: bool = True
     direct_addresses: bool = False
+
+    def offers_for(self, gpu_count: int, used: Callable[[str], int]) -> Sequence[Offer]:
+        """The offers that could carry so many GPUs; ``used`` counts what is rented of each."""
+        if not self.offers:
+            return (replace(IMPLICIT_OFFER, gpu_count=gpu_count),)
+        return tuple(
+            each.offer(gpu_count, used(each.name))
+            for each in self.offers
+            if (each.gpu_type is None) == (gpu_count == 0)
+        )
 
 
 def parse_config(config: Mapping[str, Any], path: str) -> FakeConfig:

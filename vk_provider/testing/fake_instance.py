@@ -128,8 +128,8 @@ class FakeInstance:
 
     def lines(self, container: str, now: float) -> Iterator[LogLine]:
         """What a container has written so far, in order."""
-        found = [(at, text) for at, name, text in self.written if name == container]
-        found += [*self._planned_lines(now)]
+        found = list(self._planned_lines(now))
+        found += [(at, text) for at, name, text in self.written if name == container]
         for at, text in sorted(found, key=lambda line: line[0]):
             yield LogLine(self.wall_time(at), text)
 

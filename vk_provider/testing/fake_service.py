@@ -12,7 +12,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from vk_provider.faults import InstanceNotFoundError, OutOfCapacityError, ProviderError
@@ -119,13 +119,7 @@ class FakeService:
         """What it would rent for so many GPUs."""
         self.calls["offers"] += 1
         self.script.check("offers")
-        if not self.config.offers:
-            return [replace(IMPLICIT_OFFER, gpu_count=gpu_count)]
-        return [
-            each.offer(gpu_count, self._used(each.name))
-            for each in self.config.offers
-            if (each.gpu_type is None) == (gpu_count == 0)
-        ]
+        return self.config.offers_for(gpu_count, self._used)
 
     def find(self, ref: InstanceRef) -> FakeInstance:
         """An instance that is there. Raises ``InstanceNotFoundError``."""
@@ -210,6 +204,12 @@ class FakeBackend(FakeService):
             for each in self.instances.values()
             if each.stamp and each.stamp.pod_uid == pod_uid and each.deleted_at is None
         ]
+
+    def start(self, ref: InstanceRef) -> None:
+        """Start an instance's containers now, if they have not started."""
+        instance = self.find(ref)
+        instance.starts_at = min(instance.starts_at, self.clock())
+        self._tell(instance)
 
     def end(
         self,
