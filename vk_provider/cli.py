@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     names = ", ".join(installed(SIMULATORS)) or "none installed"
     simulate = _command(commands, "simulate", _simulate, f"run a backend's simulator ({names})")
     simulate.add_argument("name", metavar="NAME", help=names)
-    simulate.add_argument("rest", nargs=argparse.REMAINDER, help="see: simulate NAME --help")
+    simulate.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     _command(commands, "version", _version, "print the version and what is installed")
     return parser
