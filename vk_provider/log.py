@@ -43,6 +43,7 @@ _LEVELS = {
     logging.ERROR: ("ERR", "\x1b[31m"),
     logging.CRITICAL: ("CRT", "\x1b[1;31m"),
 }
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PLAIN = "\x1b[0m"
 _DIM = "\x1b[2m"
 
@@ -97,10 +98,10 @@ class HumanFormatter(logging.Formatter):
         moment = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         where = record.name.removeprefix("vk_provider.").removeprefix("vk_provider_")
         about = f"{pod}: " if pod else ""
-        fields = "".join(f"  {key}={value}" for key, value in extra.items())
+        fields = "".join(f"  {key}={_printable(str(value))}" for key, value in extra.items())
         line = (
             f"{self._paint(moment, _DIM)} {self._paint(word, shade)} "
-            f"{self._paint(f'{where:<18}', _DIM)} {about}{record.getMessage()}"
+            f"{self._paint(f'{where:<18}', _DIM)} {about}{_printable(record.getMessage())}"
             f"{self._paint(fields, _DIM)}"
         )
         if record.exc_info:
@@ -130,6 +131,11 @@ class JsonFormatter(logging.Formatter):
             fields["exception"] = scrub(self.formatException(record.exc_info))
         options = orjson.OPT_NON_STR_KEYS
         return scrub(orjson.dumps(fields, default=str, option=options).decode(errors="replace"))
+
+
+def _printable(text: str) -> str:
+    """Text from elsewhere on a terminal: no escape sequences, and no line that looks like ours."""
+    return _CONTROL.sub("?", text.replace("\r\n", "\n")).replace("\n", "\n    ")
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:

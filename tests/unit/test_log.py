@@ -69,6 +69,15 @@ def test_human_style_in_a_file_has_no_colour() -> None:
     assert "odd level" in stream.getvalue()
 
 
+def test_foreign_text_can_not_pose_as_ours() -> None:
+    """No escape sequence reaches the terminal, no forged line stands at its beginning."""
+    stream = io.StringIO()
+    log.set_up(style="human", stream=stream)
+    logging.getLogger("x").info("a\x1b[2J\n12:00:00 ERR forged", extra={"why": "b\x07"})
+    assert "a?[2J\n    12:00:00 ERR forged" in stream.getvalue()
+    assert "why=b?" in stream.getvalue()
+
+
 def test_the_level_is_respected() -> None:
     """Debug only when asked for."""
     stream = io.StringIO()

@@ -29,7 +29,8 @@ Observe = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class KubeletOptions:
-    """Where the server listens, and how patient it is. Port 0 lets the system pick one.
+    """Where the server listens, and how patient it is. With one address as the host, port 0 lets
+    the system pick one; an empty host is every address, of IPv4 and IPv6.
 
     ``checks`` answer ``/healthz`` beside ``ping``; a kubelet's is called ``syncloop``.
     """

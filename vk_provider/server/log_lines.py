@@ -56,7 +56,7 @@ async def _read_tail(read: Read, asked: LogOptions) -> tuple[Tail, Joint]:
     if count == 0 and not asked.follow:
         return tail, joint
     first = replace(asked, follow=False, tail_lines=max(count, 1))
-    async with aclosing(until_over(read(first), _never, None)) as lines:
+    async with aclosing(until_over(read(first))) as lines:
         async for line in lines:
             if pipe.is_wanted(line):
                 tail.push(line)
@@ -64,12 +64,10 @@ async def _read_tail(read: Read, asked: LogOptions) -> tuple[Tail, Joint]:
     return tail, joint
 
 
-def _never() -> bool:
-    return False
-
-
 async def until_over(
-    lines: AsyncIterator[LogLine], is_over: Callable[[], bool], quiet_seconds: float | None
+    lines: AsyncIterator[LogLine],
+    is_over: Callable[[], bool] | None = None,
+    quiet_seconds: float | None = None,
 ) -> AsyncGenerator[LogLine, None]:
     """Pass lines on until they end, or until they have been quiet twice in a row while ``is_over``
     says that no more are to come. Closes the source however it is left."""
@@ -79,7 +77,7 @@ async def until_over(
             waiting = asyncio.create_task(next_line(lines))
             quiet = 0
             while not (await asyncio.wait({waiting}, timeout=quiet_seconds))[0]:
-                quiet = quiet + 1 if is_over() else 0
+                quiet = quiet + 1 if is_over is not None and is_over() else 0
                 if quiet == 2:
                     return
             line = waiting.result()

@@ -58,7 +58,11 @@ def no_client_ca() -> bytes | None:
 
 
 class ServingTLS:
-    """Owns the context of one listener and keeps it up to date."""
+    """Owns the context of one listener and keeps it up to date.
+
+    ``addresses`` and ``client_ca`` are called off the event loop: they answer from memory or read
+    a small file.
+    """
 
     def __init__(
         self,

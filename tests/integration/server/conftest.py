@@ -43,6 +43,7 @@ class Stage:
     answers: list[tuple[str, int]] = field(default_factory=list)
     addresses: list[str] = field(default_factory=lambda: ["127.0.0.1"])
     port: int = 0
+    now: float = 0.0
 
     def __post_init__(self) -> None:
         self.pods.served = ServedPod(make_pod(), self.backend, InstanceRef("i-1"))
@@ -51,7 +52,7 @@ class Stage:
         )
         self.server = KubeletServer(
             self.pods,
-            Gate(self.judge, "burst"),
+            Gate(self.judge, "burst", clock=lambda: self.now),
             self.tls,
             KubeletOptions(
                 host="127.0.0.1",

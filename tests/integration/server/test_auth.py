@@ -127,6 +127,32 @@ async def test_answers_are_remembered(stage: Stage, stranger: Caller) -> None:
     assert len(stage.judge.asked) == 2
 
 
+async def test_a_denial_is_remembered_for_half_a_minute(stage: Stage, stranger: Caller) -> None:
+    """A right that was just granted works soon."""
+    stage.judge.tokens["t"] = Identity("reader")
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 403
+    stage.judge.rights.add(("reader", "get", "pods"))
+    stage.now = 29
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 403
+    stage.now = 31
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 200
+
+
+async def test_a_right_is_remembered_for_five_minutes(stage: Stage, stranger: Caller) -> None:
+    """A right that was withdrawn ends, and so does a token."""
+    stage.judge.tokens["t"] = Identity("reader")
+    stage.judge.rights.add(("reader", "get", "pods"))
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 200
+    stage.judge.rights.clear()
+    stage.now = 299
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 200
+    stage.now = 301
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 403
+    stage.judge.tokens.clear()
+    stage.now = 500
+    assert (await stranger.get("/pods", headers=bearer("t")))[0] == 401
+
+
 async def test_a_failed_token_review_refuses(stage: Stage, stranger: Caller) -> None:
     """Fail closed, and ask again the next time."""
     stage.judge.tokens["t"] = Identity("reader")
