@@ -42,6 +42,11 @@ class Metrics:
         self.instances = self._gauge(
             "instances", "Instances in the last complete list.", (*_BACKEND, "phase")
         )
+        self.instances_elsewhere = self._gauge(
+            "instances_elsewhere",
+            "Instances of this cluster that carry another node's name; never touched from here.",
+            (*_BACKEND, "owner"),
+        )
         self.price_usd_per_hour = self._gauge(
             "price_usd_per_hour", "What the listed instances cost in USD per hour.", _BACKEND
         )

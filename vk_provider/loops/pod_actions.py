@@ -31,8 +31,9 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
+from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.record import Record
-from vk_provider.pods.types import Json, LogOptions, PodUID
+from vk_provider.pods.types import Json, LogOptions, PodUID, Waiting
 from vk_provider.provider import SupportsLogs
 
 logger = logging.getLogger(__name__)
@@ -97,8 +98,15 @@ class PodActions:
             self._creates[record.uid] = task
 
     async def _prepare(self, record: Record, _: todo.Prepare, post: Post) -> None:
-        assert record.pod is not None
-        post(record.uid, await self._means.preparer.prepare(record.uid, record.pod))
+        uid, pod = record.uid, record.pod or {}
+        try:
+            post(uid, await self._means.preparer.prepare(uid, pod))
+        except KubeError as fault:
+            logger.warning("pod %s: its references can't be read: %s", _name(pod), fault)
+            waiting = Waiting(str(WaitingReason.CREATE_CONTAINER_CONFIG_ERROR), str(fault))
+            post(uid, news.Prepared(missing=waiting))
+            loop = asyncio.get_running_loop()
+            loop.call_later(RETRY_SECONDS, post, uid, news.PreparationStale())
 
     async def _write(self, record: Record, action: todo.WriteStatus, post: Post) -> None:
         uid, pod = record.uid, record.pod or {}
@@ -119,13 +127,13 @@ class PodActions:
         except ProviderError as fault:
             self._create_failed(record, candidate, fault, post)
         except asyncio.CancelledError:
-            fault = OutcomeUnknownError("the create call was cancelled")
-            self._create_failed(record, candidate, fault, post)
+            cancelled = OutcomeUnknownError("the create call was cancelled")
+            self._create_failed(record, candidate, cancelled, post)
         except Exception as error:
             # A bug in a provider: what it did is unknown, and the pod must get an answer.
             logger.exception("backend %s: the create call failed", backend.name)
-            fault = OutcomeUnknownError(f"{type(error).__name__} in the provider")
-            self._create_failed(record, candidate, fault, post)
+            bug = OutcomeUnknownError(f"{type(error).__name__} in the provider")
+            self._create_failed(record, candidate, bug, post)
         else:
             self._threshold.created(candidate)
             self._announce_created(record, candidate, ref.id)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vk_provider.faults import InvalidTransitionError
+from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
@@ -40,7 +41,7 @@ class NodeFacts:
     name: str
     backends: Mapping[str, BackendFacts]
     refusal: Callable[[Json], Refusal | None]
-    synced: Callable[[], bool]
+    admitted: Admitted
     host_ip: str | None = None
     direct: bool = False
     limits: LifecycleLimits = field(default_factory=LifecycleLimits)
@@ -59,6 +60,7 @@ class PodWorkers:
         self._shell = shell
         self._due: set[PodUID] = set()
         self._timers: dict[PodUID, asyncio.TimerHandle] = {}
+        self._complete = False
         threshold.subscribe(self.look_again)
 
     def pod_changed(self, uid: PodUID, pod: Json | None) -> None:
@@ -67,6 +69,10 @@ class PodWorkers:
             self.post(uid, news.PodSeen(pod))
         elif uid in self.records:
             self.post(uid, news.PodGone())
+
+    def intake_complete(self) -> None:
+        """Every pod of the first complete view was handed in: absence means something now."""
+        self._complete = True
 
     def references_changed(self, uids: Iterable[PodUID]) -> None:
         """A ConfigMap or Secret of these pods has changed."""
@@ -82,8 +88,7 @@ class PodWorkers:
                 return  # an answer for a pod that was forgotten meanwhile
             record = Record(uid, self._shell.clock.now())
         self.records[uid] = absorb(record, stimulus)
-        if isinstance(stimulus, news.Observed):
-            self._settle(uid, stimulus)
+        self._keep_accounts(uid, stimulus)
         self._schedule(uid)
 
     def look_again(self) -> None:
@@ -92,9 +97,14 @@ class PodWorkers:
             if record.ref is None:
                 self._schedule(uid)
 
-    def _settle(self, uid: PodUID, seen: news.Observed) -> None:
-        if seen.observation.phase is InstancePhase.RUNNING:
-            self._threshold.storm.settle(uid)
+    def _keep_accounts(self, uid: PodUID, stimulus: news.Stimulus) -> None:
+        match stimulus:
+            case news.Observed(observation=seen) if seen.phase is InstancePhase.RUNNING:
+                self._threshold.storm.settle(uid)
+            case news.PodSeen(pod) if desired.is_terminal(pod):
+                self._facts.admitted.remove(uid)
+            case news.PodSeen(pod) if desired.placement(pod) is not None:
+                self._facts.admitted.add(uid, pod)
 
     def _schedule(self, uid: PodUID) -> None:
         if uid not in self._due:
@@ -141,6 +151,8 @@ class PodWorkers:
             case todo.Enter() | todo.ReportShortage():
                 self._tell_threshold(record, action)
             case _:
+                if isinstance(action, todo.Prepare) and record.pod is not None:
+                    self._facts.admitted.add(uid, record.pod)  # it has passed the admission gate
                 self._acts.begin(record, action, self.post)
         return False
 
@@ -175,6 +187,7 @@ class PodWorkers:
         if timer is not None:
             timer.cancel()
         self._threshold.storm.settle(uid)
+        self._facts.admitted.remove(uid)
         self._acts.forget(uid)
 
     def _invalid(self, uid: PodUID, sentence: str) -> None:
@@ -195,7 +208,7 @@ class PodWorkers:
             door_closed=f"{view.closed}: {view.message}" if view.closed is not None else None,
             headroom=view.headroom,
             door_published=self._threshold.published,
-            synced=self._facts.synced(),
+            synced=self._complete,
             host_ip=self._facts.host_ip,
             direct=self._facts.direct,
             limits=self._facts.limits,

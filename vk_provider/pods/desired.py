@@ -134,6 +134,14 @@ def start_time(pod: Json) -> datetime | None:
     return parse_time(text(mapping(pod, "status"), "startTime"))
 
 
+def ended_at(pod: Json) -> datetime | None:
+    """When a terminal pod ended: its Ready condition became False then, if it ever said more."""
+    for _, condition in mappings(mapping(pod, "status"), "conditions"):
+        if condition.get("type") == "Ready":
+            return parse_time(text(condition, "lastTransitionTime"))
+    return None
+
+
 def generation(pod: Json) -> int:
     """``metadata.generation``; 0 where the API server counts none."""
     return number(mapping(pod, "metadata"), "generation") or 0

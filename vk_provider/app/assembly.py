@@ -1,0 +1,243 @@
+"""The loops of one node, wired to each other.
+
+Fed by ``app.virtual_node`` with what was settled before (client, clocks, cluster id, address);
+offers the loops to be run and the parts that others look at.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+from vk_provider import __version__, registry
+from vk_provider.app.node_view import Views
+from vk_provider.faults import KubeNotFoundError
+from vk_provider.kube import paths
+from vk_provider.kube.cache import PodCache
+from vk_provider.kube.client import KubeClient
+from vk_provider.kube.events import EventRecorder
+from vk_provider.kube.references import ReferenceCache
+from vk_provider.kube.services import Services
+from vk_provider.kube.writer import StatusWriter
+from vk_provider.loops.admitted import Admitted
+from vk_provider.loops.backend import Backend
+from vk_provider.loops.kept_logs import KeptLogs
+from vk_provider.loops.pod_actions import Means, PodActions
+from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
+from vk_provider.loops.preparation import PreparationSettings, Preparer
+from vk_provider.loops.relist import Relist, RelistSettings
+from vk_provider.loops.shell import Shell
+from vk_provider.loops.threshold import Threshold
+from vk_provider.node.door import Door, DoorLimits
+from vk_provider.node.object import NodeSpec, node_labels
+from vk_provider.pods import desired
+from vk_provider.pods.admission import NodeView, Refusal, admit
+from vk_provider.pods.events import FailedReason
+from vk_provider.pods.storm import StormGuard, StormLimits
+from vk_provider.pods.types import Json, PodUID
+from vk_provider.pods.world import BackendFacts, LifecycleLimits
+from vk_provider.provider import Provider, ProviderContext
+from vk_provider.quantities import parse
+from vk_provider.settings import BackendSettings, NodeSettings, PlacementPolicy, Reach
+
+logger = logging.getLogger(__name__)
+
+_OURS = frozenset(str(reason) for reason in FailedReason)
+
+
+class Assembly:
+    """The parts of one running node."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        client: KubeClient,
+        shell: Shell,
+        cluster_id: str,
+        address: str,
+    ) -> None:
+        self.settings = settings
+        self.shell = shell
+        self.client = client
+        self.cluster_id = cluster_id
+        self.address = address
+        self.backends: dict[str, Backend] = {}
+        self.kept_logs = KeptLogs()
+        self.admitted = Admitted()
+        self.cache = PodCache(client, settings.name)
+        self.events = EventRecorder(client, settings.name)
+        self.threshold = Threshold(_door(settings), StormGuard(_storm(settings)), shell)
+        self.views = Views(address, self.cache, self.threshold, shell)
+        self.references = ReferenceCache(client, self._reference_changed)
+        self.services: Services | None = None
+
+    async def enter(self, stack: AsyncExitStack) -> None:
+        """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
+        providers: dict[str, Provider] = {}
+        for backend in self.settings.backends:
+            provider = registry.create(backend, self._context(backend))
+            providers[backend.name] = await stack.enter_async_context(provider)
+            self.backends[backend.name] = Backend(
+                backend, providers[backend.name], self.settings.name, self.shell
+            )
+        if any(provider.traits.reaches_services for provider in providers.values()):
+            self.services = Services(self.client)
+        self.workers = PodWorkers(self._facts(), self.threshold, self._actions(), self.shell)
+        for name, wired in self.backends.items():
+            relist = Relist(
+                self._relist_settings(), wired, self.workers, self.threshold, self.shell
+            )
+            self.views.backends[name] = (wired, relist)
+
+    def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """Everything that runs for ever, by name."""
+        yield "pods", self.cache.run()
+        yield "references", self.references.run()
+        if self.services is not None:
+            yield "services", self.services.run()
+        yield "events", self.events.run()
+        yield "intake", self._take_pods_in()
+        for name, (_, relist) in self.views.backends.items():
+            yield f"list {name}", relist.run()
+            yield f"watch {name}", relist.watch()
+
+    async def _take_pods_in(self) -> None:
+        """Once the cache is complete: remember past failures, then hand out every pod."""
+        await self.cache.synced.wait()
+        self._remember_failures()
+        self.cache.subscribe(self.workers.pod_changed)
+        for pod in self.cache.pods():
+            self.workers.pod_changed(PodUID(pod["metadata"]["uid"]), pod)
+        self.workers.intake_complete()
+
+    def _remember_failures(self) -> None:
+        """The storm guard's memory survives us: it is the Failed pods themselves."""
+        now = self.shell.clock.now()
+        failures = []
+        for pod in self.cache.pods():
+            status = pod.get("status", {})
+            at = desired.ended_at(pod)
+            if status.get("reason") in _OURS and at is not None:
+                failures.append(((now - at).total_seconds(), pod))
+        for ago, pod in sorted(failures, key=lambda each: each[0], reverse=True):
+            uid = PodUID(pod["metadata"]["uid"])
+            self.threshold.charge(desired.owner_key(pod), uid, max(0.0, ago))
+
+    def _reference_changed(self, key: Any) -> None:
+        self.workers.references_changed(self.references.owners(key))
+
+    def _context(self, backend: BackendSettings) -> ProviderContext:
+        return ProviderContext(
+            cluster_id=self.cluster_id,
+            node_name=self.settings.name,
+            backend=backend.name,
+            config_path=backend.config_path,
+            user_agent=f"vk-provider/{__version__}",
+            read_secret=self._read_secret,
+        )
+
+    async def _read_secret(self, namespace: str, name: str, key: str) -> str:
+        secret = await self.client.get(f"{paths.secrets(namespace)}/{name}")
+        data = secret.get("data") or {}
+        if key not in data:
+            raise KubeNotFoundError(f"Secret {namespace}/{name} has no key {key}", 404)
+        return base64.b64decode(data[key]).decode()
+
+    def _facts(self) -> NodeFacts:
+        settings = self.settings
+        limits = LifecycleLimits(
+            settings.pending_deadline_seconds, settings.confirm_deadline_seconds
+        )
+        return NodeFacts(
+            name=settings.name,
+            backends={
+                name: _backend_facts(backend.provider) for name, backend in self.backends.items()
+            },
+            refusal=self._refusal,
+            admitted=self.admitted,
+            host_ip=self.address,
+            direct=settings.reach is Reach.DIRECT,
+            limits=limits,
+        )
+
+    def _refusal(self, pod: Json) -> Refusal | None:
+        if not self.settings.admission_enabled:
+            return None
+        uid = PodUID(pod["metadata"]["uid"])
+        return admit(pod, self._admission_view(uid))
+
+    def _admission_view(self, uid: PodUID) -> NodeView:
+        settings = self.settings
+        spec = NodeSpec(settings.name, settings.capacity, __version__, labels=settings.labels)
+        return NodeView(
+            name=settings.name,
+            labels=node_labels(spec),
+            permanent_taints=[
+                {"key": each.key, "value": each.value, "effect": each.effect}
+                for each in settings.taints
+            ],
+            capacity=settings.capacity,
+            in_use=self.admitted.held_by_others(uid),
+        )
+
+    def _actions(self) -> PodActions:
+        settings = self.settings
+        preparer = Preparer(
+            PreparationSettings(
+                self.cluster_id,
+                settings.name,
+                self.address,
+                settings.capacity,
+                settings.placement.policy is PlacementPolicy.CHEAPEST,
+            ),
+            self.backends,
+            self.references,
+            self.services,
+        )
+        means = Means(
+            self.client,
+            StatusWriter(self.client, self.cache),
+            self.events,
+            preparer,
+            self.backends,
+            self.kept_logs,
+        )
+        return PodActions(means, self.threshold, self.shell)
+
+    def _relist_settings(self) -> RelistSettings:
+        settings = self.settings
+        return RelistSettings(
+            self.cluster_id,
+            settings.name,
+            settings.tick_seconds,
+            settings.door.outage_after_seconds,
+        )
+
+
+def _backend_facts(provider: Provider) -> BackendFacts:
+    traits = provider.traits
+    return BackendFacts(traits.ended_is_free, traits.restarts_in_place, traits.runs_probes)
+
+
+def _door(settings: NodeSettings) -> Door:
+    given = settings.door
+    limits = DoorLimits(
+        given.first_cooldown_seconds, given.max_cooldown_seconds, given.denied_cooldown_seconds
+    )
+    pods = int(parse(settings.capacity.get("pods", "110")))
+    return Door.over([backend.name for backend in settings.backends], pods, limits)
+
+
+def _storm(settings: NodeSettings) -> StormLimits:
+    given = settings.storm
+    return StormLimits(
+        given.burst,
+        given.first_interval_seconds,
+        given.max_interval_seconds,
+        given.reset_after_seconds,
+        given.node_burst,
+        given.node_per_second,
+    )

@@ -1,0 +1,69 @@
+"""What the Node's status shows of the loops' state at one moment.
+
+Fed by the door, the lists and the pod cache; read by ``loops.node_heartbeat``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from vk_provider.kube.cache import PodCache
+from vk_provider.loops.backend import Backend
+from vk_provider.loops.relist import Relist
+from vk_provider.loops.shell import Shell
+from vk_provider.loops.threshold import Threshold
+from vk_provider.node.describe import BackendView
+from vk_provider.node.door import Closed, DoorView
+from vk_provider.node.object import NodeView
+from vk_provider.pods import desired
+from vk_provider.provider import capabilities
+
+
+class Views:
+    """Makes a ``NodeView`` when the heartbeat asks for one."""
+
+    def __init__(self, address: str, cache: PodCache, threshold: Threshold, shell: Shell) -> None:
+        self.backends: dict[str, tuple[Backend, Relist]] = {}
+        self._address = address
+        self._cache = cache
+        self._threshold = threshold
+        self._shell = shell
+
+    def node_view(self, door: DoorView) -> NodeView:
+        """The node as it is now."""
+        return NodeView(
+            address=self._address,
+            backends=tuple(self._backend(*each) for each in self.backends.values()),
+            in_use=self._in_use(),
+            headroom=door.headroom,
+            closed_reason=str(door.closed) if door.closed is not None else None,
+            closed_message=door.message,
+            closed_until=self._calendar(door.reopens_at),
+        )
+
+    def _backend(self, backend: Backend, relist: Relist) -> BackendView:
+        now = self._shell.clock.steady()
+        known = self._threshold.door.backends[backend.name]
+        closed = known.closed(now)
+        return BackendView(
+            name=backend.name,
+            provider=backend.provider_name,
+            health=known.health(now),
+            is_ready=closed not in (Closed.DENIED, Closed.OUTAGE),
+            capabilities=capabilities(backend.provider),
+            instances=relist.running,
+            usd_per_hour=relist.spending,
+        )
+
+    def _in_use(self) -> Mapping[str, Fraction]:
+        """As the scheduler counts: every pod bound here that is not in a terminal phase."""
+        bound = sum(not desired.is_terminal(pod) for pod in self._cache.pods())
+        return {"pods": Fraction(bound)}
+
+    def _calendar(self, steady: float | None) -> datetime | None:
+        if steady is None:
+            return None
+        left = max(0.0, steady - self._shell.clock.steady())
+        return (self._shell.clock.now() + timedelta(seconds=left)).replace(microsecond=0)

@@ -1,0 +1,74 @@
+"""The whole program: all nodes of one process, its signals, its plain port.
+
+A node that fails ends the process with its message: Kubernetes starts it again, and everything is
+rebuilt from two lists. Fed by ``cli``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from vk_provider import __version__
+from vk_provider.app.virtual_node import VirtualNode
+from vk_provider.faults import ConfigError, VkProviderError
+from vk_provider.kube.credentials import load_credentials
+from vk_provider.metrics import Metrics
+from vk_provider.server.checks import Check
+from vk_provider.server.plain import plain_application, plain_listener
+from vk_provider.settings import NodeSettings
+
+logger = logging.getLogger(__name__)
+
+
+async def run(
+    nodes: Sequence[NodeSettings], kubeconfig: str | None = None, context: str | None = None
+) -> int:
+    """Run until SIGINT or SIGTERM; the exit code. Raises ConfigError, VkProviderError."""
+    metrics = Metrics()
+    metrics.observe_process()
+    credentials = await load_credentials(Path(kubeconfig) if kubeconfig else None, context)
+    running = [VirtualNode(settings, credentials, metrics) for settings in nodes]
+    logger.info("vk-provider %s: nodes %s", __version__, ", ".join(n.name for n in nodes))
+    stop = _stop_on_signals()
+    ready: dict[str, Check] = {node.settings.name: node.unready for node in running}
+    application = plain_application(metrics.registry, {}, ready)
+    plain = plain_listener(application, "", nodes[0].server.plain_port)
+    try:
+        await plain.start()
+    except OSError as error:
+        port = nodes[0].server.plain_port
+        raise ConfigError([f"spec.server.plainPort: can't listen on {port}: {error}"]) from error
+    try:
+        await _run_all(running, stop)
+    finally:
+        await plain.close()
+    return 0
+
+
+async def _run_all(running: Sequence[VirtualNode], stop: asyncio.Event) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for node in running:
+                group.create_task(node.run(stop), name=f"node {node.settings.name}")
+    except ExceptionGroup as errors:
+        raise _first(errors) from errors
+
+
+def _first(errors: ExceptionGroup[Exception]) -> Exception:
+    """The fault to show: one of ours if there is one, since it says what to do."""
+    found: Exception = errors.subgroup(VkProviderError) or errors
+    while isinstance(found, ExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    return stop
