@@ -182,5 +182,5 @@ def _gate_problem(gate: str, current: Json) -> str | None:
     return f'the status of pod readiness gate "{gate}" is not "True", but {status}'
 
 
-def _names(names: Iterable[str]) -> str:
-    return f"[{' '.join(names)}]"
+def _names(names: Iterable[object]) -> str:
+    return f"[{' '.join(map(str, names))}]"

@@ -130,10 +130,10 @@ def finish(status: Json) -> Status:
     An end that nobody saw is exit code 137 and ``ContainerStatusUnknown``; one that waited for its
     next start ended the way its last run did. A container that never started stays as it is.
     """
-    finished = {**status, "ready": False, "started": False}
     state = mapping(status.get("state"))
     if is_in(state, "terminated") or not has_started(status):
-        return finished
+        return dict(status)
+    finished = {**status, "ready": False, "started": False}
     last = mapping(status.get("lastState")).get("terminated")
     if last and not is_in(state, "running"):
         return {**finished, "state": {"terminated": last}, "lastState": {}}
@@ -149,14 +149,19 @@ def finish(status: Json) -> Status:
     return {**finished, "state": {"terminated": ended}}
 
 
-def finish_init(status: Json) -> Status:
-    """An init container that the backend never mentions, though a regular one has started."""
-    ended = {
-        "exitCode": 0,
-        "reason": TerminatedReason.COMPLETED.value,
-        "message": _UNSEEN_INIT,
-    }
-    return {**status, "state": {"terminated": ended}, "ready": True}
+def complete_init(spec: Json, status: Status, *, is_past: bool) -> Status:
+    """An init container that is done is ready, or ``kubectl get pods`` would print ``Init``.
+
+    ``is_past``: a regular container has started. One that the backend never mentions must then
+    have completed, and is written as the kubelet writes it.
+    """
+    if is_sidecar(spec):
+        return status
+    if is_past and not has_started(status):
+        reason = TerminatedReason.COMPLETED.value
+        ended = {"exitCode": 0, "reason": reason, "message": _UNSEEN_INIT}
+        status = {**status, "state": {"terminated": ended}}
+    return {**status, "ready": is_done(status)}
 
 
 def _first(*values: object) -> Any:

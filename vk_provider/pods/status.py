@@ -23,10 +23,9 @@ from vk_provider.pods.conditions import ConditionInput, objects, render_conditio
 from vk_provider.pods.container_status import (
     ContainerInput,
     Status,
+    complete_init,
     finish,
-    finish_init,
     has_started,
-    is_sidecar,
     mapping,
     message_share,
     render_container,
@@ -155,17 +154,14 @@ def _container_statuses(
         init_specs, current.get("initContainerStatuses"), seen.init_containers if seen else ()
     )
     containers.sort(key=lambda status: str(status["name"]))
-    if any(map(has_started, containers)):
-        init = [_past_init(*pair) for pair in zip(init_specs, init, strict=True)]
+    is_past = any(map(has_started, containers))
+    pairs = zip(init_specs, init, strict=True)
+    init = [complete_init(one, status, is_past=is_past) for one, status in pairs]
     if not is_over:
         return containers, init
     if not any(map(has_started, [*containers, *init])):
         return [], []
     return list(map(finish, containers)), list(map(finish, init))
-
-
-def _past_init(spec: Json, status: Status) -> Status:
-    return status if is_sidecar(spec) or has_started(status) else finish_init(status)
 
 
 def _default_waiting(given: StatusInput, *, has_init: bool) -> Waiting:

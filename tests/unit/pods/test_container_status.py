@@ -275,12 +275,31 @@ def test_finishing_leaves_ends_and_those_that_never_started() -> None:
 
 
 def test_an_init_container_that_nobody_mentions_must_have_completed() -> None:
-    """As the kubelet writes it once a regular container has started."""
-    finished = cs.finish_init(render(None))
+    """As the kubelet writes it, once a regular container has started and not before."""
+    past = cs.complete_init({}, render(None), is_past=True)
+    early = cs.complete_init({}, render(None), is_past=False)
 
-    assert cs.is_done(finished)
-    assert finished["ready"] is True
-    assert not cs.is_done(render(None))
+    assert cs.is_done(past)
+    assert past["ready"] is True
+    assert not cs.is_done(early)
+    assert early["ready"] is False
+
+
+def test_an_init_container_is_ready_when_it_is_done() -> None:
+    """A failed or running one is not; a sidecar is as ready as any container."""
+    sidecar = {"restartPolicy": "Always"}
+    ready = [
+        cs.complete_init(spec, render(state), is_past=False)["ready"]
+        for spec, state in (
+            ({}, Terminated(0)),
+            ({}, Terminated(1)),
+            ({}, Running()),
+            (sidecar, Running()),
+            (sidecar, None),
+        )
+    ]
+
+    assert ready == [True, False, False, True, False]
 
 
 def test_reading_a_status_never_raises() -> None:
