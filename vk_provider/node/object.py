@@ -165,16 +165,17 @@ def _addresses(spec: NodeSpec, view: NodeView) -> list[dict[str, str]]:
 
 
 def _node_info(spec: NodeSpec) -> dict[str, str]:
+    labels = node_labels(spec)
     kubelet = f"{_semantic(spec.api_server_version)}-vk-provider.{spec.version}"
     return {
-        "architecture": "amd64",
+        "architecture": labels["kubernetes.io/arch"],
         "bootID": "",
         "containerRuntimeVersion": f"vk-provider://{spec.version}",
         "kernelVersion": "",
         "kubeProxyVersion": "",
         "kubeletVersion": kubelet,
         "machineID": spec.name,
-        "operatingSystem": "linux",
+        "operatingSystem": labels["kubernetes.io/os"],
         "osImage": f"vk-provider {spec.version}",
         "systemUUID": "",
     }

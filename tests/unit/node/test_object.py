@@ -1,0 +1,188 @@
+"""The Node: registered with its taints and mark, and a status that evicts nobody."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from vk_provider.node.describe import BackendView
+from vk_provider.node.object import (
+    NodeSpec,
+    NodeView,
+    adoption_patch,
+    annotations_patch,
+    drained,
+    is_ours,
+    node_status,
+    render_node,
+)
+
+NOW = datetime(2024, 5, 1, 10, 0, 0, tzinfo=UTC)
+TAINT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
+SPEC = NodeSpec(
+    "burst",
+    {"cpu": "128", "memory": "1024Gi", "pods": "64"},
+    version="0.1.0",
+    api_server_version="v1.36.3-eks-1a2b",
+    cluster_id="c1",
+    labels={"zone": "outside", "type": "mine", "kubernetes.io/arch": "arm64"},
+    taints=(TAINT,),
+)
+VIEW = NodeView("10.0.0.9", (BackendView("secure", "runpod"),))
+
+
+def conditions(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By type, in order."""
+    return {one["type"]: one for one in status["conditions"]}
+
+
+def test_a_node_carries_its_taints_from_its_first_write() -> None:
+    """Never a moment without, or ordinary pods slip onto it."""
+    assert render_node(SPEC)["spec"] == {
+        "providerID": "vk-provider://c1/burst",
+        "taints": [TAINT],
+    }
+
+
+def test_user_labels_change_all_but_what_the_node_is() -> None:
+    """Its name and type are facts."""
+    labels = render_node(SPEC)["metadata"]["labels"]
+
+    assert labels["zone"] == "outside"
+    assert labels["kubernetes.io/arch"] == "arm64"
+    assert labels["type"] == "virtual-kubelet"
+    assert labels["kubernetes.io/hostname"] == "burst"
+    assert labels["node.kubernetes.io/exclude-from-external-load-balancers"] == "true"
+    assert labels["node.kubernetes.io/exclude-disruption"] == "true"
+
+
+def test_only_a_node_with_our_mark_is_ours() -> None:
+    """An existing node of that name may be a real machine."""
+    assert is_ours(render_node(SPEC))
+    assert not is_ours({"metadata": {"annotations": {"other": "x"}}})
+    assert not is_ours({})
+
+
+def test_adopting_adds_what_is_missing() -> None:
+    """And leaves what others added."""
+    current = render_node(SPEC)
+    assert adoption_patch(current, SPEC) is None
+
+    current["metadata"]["labels"] |= {"zone": "old", "foreign": "x"}
+    assert adoption_patch(current, SPEC) == {"metadata": {"labels": {"zone": "outside"}}}
+    assert adoption_patch({}, SPEC) == {
+        "metadata": {
+            "labels": render_node(SPEC)["metadata"]["labels"],
+            "annotations": {"vk-provider.dev/managed-by": "vk-provider"},
+        }
+    }
+
+
+def test_conditions_are_in_the_kubelets_order_with_ready_last() -> None:
+    """With its reasons."""
+    found = conditions(node_status(SPEC, VIEW, NOW))
+
+    assert [(kind, one["status"], one["reason"]) for kind, one in found.items()] == [
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID"),
+        ("NetworkUnavailable", "False", "RouteCreated"),
+        ("ProviderReady", "True", "BackendsReady"),
+        ("Ready", "True", "KubeletReady"),
+    ]
+    assert found["Ready"]["message"] == "kubelet is posting ready status"
+
+
+def test_ready_stays_true_without_any_backend() -> None:
+    """An outage of an API is not a death of a pod."""
+    found = conditions(node_status(SPEC, NodeView(), NOW))
+
+    assert found["ProviderReady"]["status"] == "False"
+    assert found["Ready"]["status"] == "True"
+
+
+def test_heartbeats_move_and_transitions_move_with_the_status() -> None:
+    """Nothing else does."""
+    first = node_status(SPEC, VIEW, NOW)
+    second = conditions(node_status(SPEC, NodeView(), NOW + timedelta(minutes=5), first))
+
+    assert second["Ready"]["lastHeartbeatTime"] == "2024-05-01T10:05:00Z"
+    assert second["Ready"]["lastTransitionTime"] == "2024-05-01T10:00:00Z"
+    assert second["ProviderReady"]["lastTransitionTime"] == "2024-05-01T10:05:00Z"
+
+
+@pytest.mark.parametrize(
+    ("in_use", "headroom", "pods"),
+    [(3, None, "64"), (3, 0, "3"), (3, 1, "4"), (63, 8, "64"), (0, 0, "0")],
+)
+def test_the_door_lowers_allocatable_to_what_is_in_use_and_its_headroom(
+    in_use: int, headroom: int | None, pods: str
+) -> None:
+    """Exactly, and never above capacity."""
+    view = NodeView(in_use={"pods": Fraction(in_use)}, headroom=headroom)
+    status = node_status(SPEC, view, NOW)
+
+    assert status["allocatable"] == {"cpu": "128", "memory": "1Ti", "pods": pods}
+    assert status["capacity"] == {"cpu": "128", "memory": "1Ti", "pods": "64"}
+
+
+def test_a_node_that_counts_no_pods_has_nothing_to_lower() -> None:
+    """Its allocatable is its capacity."""
+    status = node_status(NodeSpec("n", {"cpu": "1"}, "0.1.0"), NodeView(headroom=0), NOW)
+
+    assert status["allocatable"] == {"cpu": "1"}
+
+
+def test_the_addresses_are_those_that_the_api_server_can_reach() -> None:
+    """A hostname only if told: it would be preferred and must resolve."""
+    named = NodeSpec("n", {}, "0.1.0", hostname="n.example.com", kubelet_port=10251)
+    status = node_status(named, VIEW, NOW)
+
+    assert node_status(SPEC, VIEW, NOW)["addresses"] == [
+        {"type": "InternalIP", "address": "10.0.0.9"}
+    ]
+    assert status["addresses"][1] == {"type": "Hostname", "address": "n.example.com"}
+    assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10251}}
+
+
+@pytest.mark.parametrize(
+    ("api_server", "kubelet"),
+    [
+        ("v1.36.3", "v1.36.3-vk-provider.0.1.0"),
+        ("v1.36.3-eks-1a2b", "v1.36.3-vk-provider.0.1.0"),
+        ("v1.34.4+k3s1", "v1.34.4-vk-provider.0.1.0"),
+    ],
+)
+def test_the_kubelet_version_is_the_api_servers(api_server: str, kubelet: str) -> None:
+    """A semantic version, as upgrade checks compare it."""
+    spec = NodeSpec("n", {}, "0.1.0", api_server_version=api_server)
+    facts = node_status(spec, NodeView(), NOW)["nodeInfo"]
+
+    assert facts["kubeletVersion"] == kubelet
+    assert facts["containerRuntimeVersion"] == "vk-provider://0.1.0"
+    assert (facts["operatingSystem"], facts["architecture"]) == ("linux", "amd64")
+
+
+def test_annotations_follow_backends_and_door() -> None:
+    """Those of former backends go; nothing new is no patch."""
+    node = {"metadata": {"annotations": {"vk-provider.dev/backend-gone": "x"}}}
+    view = NodeView(closed_reason="capacity", closed_message="no L40S", backends=VIEW.backends)
+    patch = annotations_patch(node, view)
+
+    assert patch is not None
+    notes = patch["metadata"]["annotations"]
+    assert notes["vk-provider.dev/backend-gone"] is None
+    assert notes["vk-provider.dev/door"] == "closed: capacity: no L40S"
+    kept = {name: text for name, text in notes.items() if text is not None}
+    assert annotations_patch({"metadata": {"annotations": kept}}, view) is None
+
+
+def test_only_a_drain_makes_the_node_not_ready() -> None:
+    """Every other condition stays as it was."""
+    status = node_status(SPEC, VIEW, NOW)
+    found = conditions(drained(status, NOW))
+
+    assert (found["Ready"]["status"], found["Ready"]["reason"]) == ("False", "KubeletNotReady")
+    assert list(found) == list(conditions(status))
+    assert conditions(status)["Ready"]["status"] == "True"
