@@ -7,7 +7,7 @@ pod makes this raise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vk_provider.pods.downward import PodFields
@@ -152,9 +152,20 @@ def _stamp(pod: Json, given: ResolveInput) -> Stamp:
 
 
 def _events(lookup: Lookup, pulls: PullCredentials) -> tuple[ReferenceEvent, ...]:
-    must = (ReferenceEvent(f"Mandatory{each.reason}", str(each)) for each in lookup.missing)
-    may = (
-        ReferenceEvent(f"Optional{each.reason}", f"skipping an optional reference: {each}")
-        for each in lookup.skipped
+    return (
+        *(ReferenceEvent(f"Mandatory{each.reason}", str(each)) for each in _once(lookup.missing)),
+        *(
+            ReferenceEvent(f"Optional{each.reason}", f"skipping an optional reference: {each}")
+            for each in _once(lookup.skipped)
+        ),
+        *dict.fromkeys(pulls.events),
     )
-    return tuple(dict.fromkeys((*must, *may, *pulls.events)))
+
+
+def _once(misses: Sequence[MissingReference]) -> Iterator[MissingReference]:
+    """One miss per object or key, however many fields want it: the first of them is named."""
+    told: set[str] = set()
+    for miss in misses:
+        if miss.message not in told:
+            told.add(miss.message)
+            yield miss

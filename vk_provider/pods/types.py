@@ -199,8 +199,8 @@ class ResolvedContainer:
     name: str
     image: str
     field_path: str
-    command: tuple[str, ...] | None = None
-    args: tuple[str, ...] | None = None
+    command: tuple[str, ...] | None = field(default=None, repr=False)
+    args: tuple[str, ...] | None = field(default=None, repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: tuple[VolumeFile, ...] = ()
     spec: Json = field(default_factory=dict, repr=False)
