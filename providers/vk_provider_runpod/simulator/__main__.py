@@ -1,11 +1,11 @@
 """``python -m vk_provider_runpod.simulator``: the simulator alone, with the same flags."""
 
 import argparse
-import asyncio
+import sys
 
-from vk_provider_runpod.simulator.serve import add_arguments, serve
+from vk_provider_runpod.simulator.serve import add_arguments, run
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="vk-provider simulate runpod", description=__doc__)
     add_arguments(parser)
-    asyncio.run(serve(parser.parse_args()))
+    sys.exit(run(parser.parse_args()))

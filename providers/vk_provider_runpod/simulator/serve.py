@@ -94,6 +94,12 @@ def read_options(arguments: argparse.Namespace) -> Options:
     )
 
 
+def run(arguments: argparse.Namespace) -> int:
+    """The command: serve until interrupted; the result is the exit code."""
+    asyncio.run(serve(arguments))
+    return 0
+
+
 async def serve(arguments: argparse.Namespace | Options) -> None:
     """Serve until SIGINT or SIGTERM; the first line of output says where."""
     options = arguments if isinstance(arguments, Options) else read_options(arguments)

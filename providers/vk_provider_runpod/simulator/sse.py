@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from vk_provider_runpod.simulator.clock import rfc3339
+from vk_provider_runpod.simulator.clock import http_date, rfc3339
 from vk_provider_runpod.simulator.lines import Line, lines
 from vk_provider_runpod.simulator.model import SimulatedPod
 from vk_provider_runpod.simulator.state import State
@@ -52,7 +52,7 @@ async def stream(
 ) -> web.StreamResponse:
     """Send the backlog, then lines as they come, until the pod has ended or the caller is gone."""
     source, tail, since = wanted
-    response = web.StreamResponse(headers=HEADERS)
+    response = web.StreamResponse(headers={**HEADERS, "Date": http_date(state.clock.now())})
     await response.prepare(request)
     drop_after = state.drop_logs_after
     seen = lines(pod, state.clock.now())

@@ -1,0 +1,153 @@
+"""What an answer of RunPod's means: which fault a status is, in words that are safe to show.
+
+Pure. Fed by ``client``; the faults go to the core. A create call is the delicate one: whatever
+does not prove that nothing was made is an ``OutcomeUnknownError``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vk_provider.faults import (
+    DeniedError,
+    GarbledAnswerError,
+    InstanceNotFoundError,
+    OutcomeUnknownError,
+    OutOfCapacityError,
+    ProviderError,
+    RejectedError,
+    ThrottledError,
+    UnavailableError,
+)
+
+_CAPACITY = re.compile(
+    r"no longer any instances available|no instances? (are )?(currently )?available"
+    r"|does not have the resources|not enough free gpus|out of capacity|no capacity"
+    r"|no (available )?(machines?|hosts?|gpus?)\b.*(available|found)|insufficient (capacity|stock)",
+    re.IGNORECASE,
+)
+_LONGEST = 300
+_SHORTEST_SECRET = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer, read in full. ``secrets`` must not appear in any message."""
+
+    operation: str
+    status: int
+    text: str = field(repr=False)
+    content_type: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def creates(self) -> bool:
+        """Whether a billing instance may have come of it."""
+        return self.operation == "create pod"
+
+
+def read_object(answer: Answer) -> Mapping[str, Any]:
+    """The JSON object of a good answer; raises the fault of any other."""
+    if not 200 <= answer.status < 300:
+        raise fault_of(answer)
+    try:
+        found = json.loads(answer.text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise garbled(answer, f"expected a JSON object, got {words(answer)}")
+    return found
+
+
+def garbled(answer: Answer, what: str) -> ProviderError:
+    """The fault of an answer that is not the API's."""
+    message = f"RunPod, {answer.operation}: {masked(what, answer.secrets)}"
+    if answer.creates:
+        return OutcomeUnknownError(message)
+    return GarbledAnswerError(message)
+
+
+def fault_of(answer: Answer) -> ProviderError:
+    """The fault that an answer with a status of 300 or more stands for."""
+    said = f"RunPod, {answer.operation}: HTTP {answer.status}: {words(answer)}"
+    status = answer.status
+    if status in (401, 402, 403, 410):
+        return DeniedError(f"{said}{_hint(answer)}")
+    if status == 429:
+        return ThrottledError(said, retry_after(answer.headers))
+    if status >= 500 or status == 408:
+        return OutcomeUnknownError(said) if answer.creates else UnavailableError(said)
+    if status >= 400:
+        return _refused(answer, said)
+    return garbled(answer, f"unexpected HTTP {status}")
+
+
+def _hint(answer: Answer) -> str:
+    if answer.status == 410:
+        return " (this version of the API is switched off; check baseUrl)"
+    if answer.status == 403 and "json" not in answer.content_type:
+        return (
+            " (the edge turned the call away, which it does when it dislikes the User-Agent "
+            "header; check proxies that change it, and baseUrl)"
+        )
+    return ""
+
+
+def _refused(answer: Answer, said: str) -> ProviderError:
+    if answer.status == 404 and "logs" in answer.operation:
+        return InstanceNotFoundError(said)
+    if not answer.operation.startswith("create"):
+        return UnavailableError(said)
+    if answer.status == 400 and answer.creates and _CAPACITY.search(answer.text):
+        return OutOfCapacityError(said)
+    return RejectedError(said)
+
+
+def words(answer: Answer) -> str:
+    """What the answer says, as one short line without secrets."""
+    try:
+        found = json.loads(answer.text)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        errors = found.get("errors")
+        listed = [str(each) for each in errors] if isinstance(errors, list) else []
+        detail = found.get("detail") or found.get("error") or found.get("title") or "no details"
+        return masked("; ".join([str(detail), *listed]), answer.secrets)
+    if not answer.text.strip():
+        return "an empty body"
+    kind = answer.content_type or "something"
+    title = re.search(
+        r"<title>(.*?)</title>|error code: \d+", answer.text, re.IGNORECASE | re.DOTALL
+    )
+    shown = f" ({title[0]})" if title else ""
+    return masked(f"{kind} instead of JSON{re.sub('<[^>]*>', '', shown)}", answer.secrets)
+
+
+def masked(message: str, secrets: Iterable[str]) -> str:
+    """One line, cut, with every secret replaced."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            message = message.replace(secret, "***")
+    line = " ".join(message.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """How long to wait: ``Retry-After`` in seconds, else the exhausted window of ``RateLimit``."""
+    value = headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    return exhausted(headers.get("RateLimit", ""))
+
+
+def exhausted(rate_limit: str) -> float | None:
+    """Seconds until the last of the used-up windows resets, None while every window has room."""
+    windows = re.findall(r"r=(\d+);\s*t=(\d+)", rate_limit)
+    waits = [float(seconds) for left, seconds in windows if int(left) == 0]
+    return max(waits, default=None)

@@ -1,0 +1,232 @@
+"""A pod's volumes in RunPod's terms: container disk, one network volume, files in env.
+
+Pure. Fed by ``translate``; feeds the request's ``disk`` and ``mounts`` and the start wrapper.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from vk_provider import quantities
+from vk_provider.faults import FieldProblem
+from vk_provider.pods.reading import mapping, mappings, strings, text
+from vk_provider.pods.references import is_token_volume
+from vk_provider.pods.types import FieldNote, Json, ResolvedContainer, ResolvedPod
+from vk_provider_runpod.config import RunPodConfig
+
+FILES_ANNOTATION = "runpod.vk-provider.dev/files-wrapper"
+NETWORK_VOLUME_ANNOTATION = "runpod.vk-provider.dev/network-volume"
+FILES_ENV = "VK_PROVIDER_FILES"
+MAX_FILES_BYTES = 32 * 1024
+
+_FILE_KINDS = ("configMap", "secret", "downwardAPI", "projected")
+_GB = Fraction(10**9)
+
+SCRIPT = (
+    'set -e; printf "%s\\n" "$VK_PROVIDER_FILES" | while read -r mode path content; do '
+    '[ -n "$mode" ] || continue; target=$(printf %s "$path" | base64 -d); '
+    'if [ "$mode" = dir ]; then mkdir -p "$target"; continue; fi; '
+    'mkdir -p "$(dirname "$target")"; printf %s "$content" | base64 -d > "$target"; '
+    'chmod "$mode" "$target"; done; unset VK_PROVIDER_FILES; exec "$@"'
+)
+"""Writes the files, then becomes the real command; needs sh, base64 and mkdir in the image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One volume of the pod as its container mounts it."""
+
+    index: int
+    volume: Json
+    kind: str
+    mount: Json
+    mount_index: int
+
+    @property
+    def path(self) -> str:
+        """The field path of the volume's source."""
+        return f"spec.volumes[{self.index}].{self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What the volumes come to. ``wrapped``: the container starts through the wrapper."""
+
+    disk_gb: int
+    mounts: Mapping[str, object]
+    wrapped: bool
+    problems: tuple[FieldProblem, ...]
+    notes: tuple[FieldNote, ...]
+
+
+def storage(pod: ResolvedPod, config: RunPodConfig) -> Storage:
+    """Translate all volumes of the pod, or say what can't be."""
+    container = pod.containers[0]
+    mounts = list(_mounts(pod, container))
+    network, network_problems = _network(pod, config, mounts)
+    wants_wrapper = _flag(pod, config)
+    wrapped = wants_wrapper and container.command is not None and _needs_wrapper(mounts)
+    disk, disk_problems = _disk(pod, container, config)
+    problems = (
+        *_refused(pod),
+        *_memory(mounts),
+        *_files(container, mounts, wants_wrapper),
+        *network_problems,
+        *disk_problems,
+    )
+    return Storage(disk, network, wrapped, problems, tuple(_notes(mounts, wrapped)))
+
+
+def files_value(container: ResolvedContainer, pod: ResolvedPod) -> str:
+    """The wrapper's work list: one line per file (mode, path, content) and per folder."""
+    lines = [
+        f"{file.mode:o} {_encoded(file.path.encode())} {_encoded(file.content)}"
+        for file in container.files
+    ]
+    folders = [m for m in _mounts(pod, container) if m.kind == "emptyDir"]
+    lines += [f"dir {_encoded(text(m.mount, 'mountPath').encode())}" for m in folders]
+    return "\n".join(lines)
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+def _flag(pod: ResolvedPod, config: RunPodConfig) -> bool:
+    value = strings(mapping(pod.pod, "metadata"), "annotations").get(FILES_ANNOTATION)
+    return config.files_wrapper if value is None else value == "true"
+
+
+def _needs_wrapper(mounts: list[Mount]) -> bool:
+    return any(m.kind in (*_FILE_KINDS, "emptyDir") for m in mounts)
+
+
+def _volumes(pod: ResolvedPod) -> Iterator[tuple[int, Json, str]]:
+    for index, volume in mappings(mapping(pod.pod, "spec"), "volumes"):
+        if not is_token_volume(volume):
+            # A volume without a source is an emptyDir, as the API server reads it.
+            kinds = [key for key in volume if key != "name" and volume[key] is not None]
+            yield index, volume, kinds[0] if kinds else "emptyDir"
+
+
+def _mounts(pod: ResolvedPod, container: ResolvedContainer) -> Iterator[Mount]:
+    volumes = {text(volume, "name"): (i, volume, kind) for i, volume, kind in _volumes(pod)}
+    for mount_index, mount in mappings(container.spec, "volumeMounts"):
+        found = volumes.get(text(mount, "name"))
+        if found is not None:
+            yield Mount(found[0], found[1], found[2], mount, mount_index)
+
+
+def _refused(pod: ResolvedPod) -> Iterator[FieldProblem]:
+    for index, _, kind in _volumes(pod):
+        if kind not in (*_FILE_KINDS, "emptyDir", "persistentVolumeClaim"):
+            allowed = "emptyDir, persistentVolumeClaim (as a network volume)"
+            yield FieldProblem(
+                f"spec.volumes[{index}].{kind}", f"RunPod can't mount it; allowed: {allowed}"
+            )
+
+
+def _memory(mounts: list[Mount]) -> Iterator[FieldProblem]:
+    for m in mounts:
+        medium = text(mapping(m.volume, "emptyDir"), "medium")
+        if medium:
+            path = f"{m.path}.medium"
+            yield FieldProblem(path, f'found "{medium}"; RunPod has only the container disk')
+
+
+def _files(
+    container: ResolvedContainer, mounts: list[Mount], wants_wrapper: bool
+) -> Iterator[FieldProblem]:
+    paths = dict.fromkeys(m.path for m in mounts if m.kind in _FILE_KINDS)
+    if not paths:
+        return
+    if not wants_wrapper:
+        way = (
+            f'annotation {FILES_ANNOTATION}: "true" lets a start wrapper write them (needs command)'
+        )
+        why = f"RunPod can't mount files; {way}, or pass them as env"
+        yield from (FieldProblem(path, why) for path in paths)
+    elif container.command is None:
+        why = "must be given: the files' start wrapper can't know the image's own entrypoint"
+        yield FieldProblem(f"{container.field_path}.command", why)
+    size = sum(len(file.content) for file in container.files)
+    if wants_wrapper and size > MAX_FILES_BYTES:
+        why = f"found {size} bytes of files in all, allowed: {MAX_FILES_BYTES}"
+        yield from (FieldProblem(path, why) for path in paths)
+
+
+def _network(
+    pod: ResolvedPod, config: RunPodConfig, mounts: list[Mount]
+) -> tuple[Mapping[str, object], list[FieldProblem]]:
+    given = strings(mapping(pod.pod, "metadata"), "annotations").get(NETWORK_VOLUME_ANNOTATION, "")
+    volume_id, _, path = given.partition(":")
+    claims = [m for m in mounts if m.kind == "persistentVolumeClaim"]
+    problems = list(_claim_problems(claims, volume_id or config.network_volume_id, path))
+    if volume_id and not path and not claims:
+        where = f"metadata.annotations[{NETWORK_VOLUME_ANNOTATION}]"
+        problems.append(FieldProblem(where, f'found "{given}", allowed: VOLUME-ID:/MOUNT/PATH'))
+    target = path or (text(claims[0].mount, "mountPath") if claims else "")
+    volume_id = volume_id or (config.network_volume_id or "" if claims else "")
+    if problems or not target:
+        return {}, problems
+    return {"network": [{"volumeId": volume_id, "path": target}]}, problems
+
+
+def _claim_problems(
+    claims: list[Mount], volume_id: str | None, path: str
+) -> Iterator[FieldProblem]:
+    if claims and not volume_id:
+        way = f"annotation {NETWORK_VOLUME_ANNOTATION} or networkVolumeId in the configuration"
+        yield FieldProblem(
+            claims[0].path, f"a claim of this cluster is not at RunPod; {way} maps it"
+        )
+    most = 0 if path else 1
+    for extra in claims[most:]:
+        yield FieldProblem(extra.path, "RunPod mounts one network volume, once, per instance")
+    for claim in claims[:most]:
+        for key in ("subPath", "subPathExpr"):
+            if claim.mount.get(key):
+                where = f"spec.containers[0].volumeMounts[{claim.mount_index}].{key}"
+                yield FieldProblem(where, "RunPod mounts a network volume as a whole")
+
+
+def _disk(
+    pod: ResolvedPod, container: ResolvedContainer, config: RunPodConfig
+) -> tuple[int, list[FieldProblem]]:
+    resources = mapping(container.spec, "resources")
+    problems: list[FieldProblem] = []
+    asked = Fraction(0)
+    for place in ("requests", "limits"):
+        amount = mapping(resources, place).get("ephemeral-storage")
+        path = f"{container.field_path}.resources.{place}[ephemeral-storage]"
+        asked = max(asked, _bytes(amount, path, problems))
+    folders = Fraction(0)
+    for index, volume, _ in _volumes(pod):
+        limit = mapping(volume, "emptyDir").get("sizeLimit")
+        folders += _bytes(limit, f"spec.volumes[{index}].emptyDir.sizeLimit", problems)
+    return config.container_disk_gb + math.ceil(max(asked, folders) / _GB), problems
+
+
+def _bytes(amount: object, path: str, problems: list[FieldProblem]) -> Fraction:
+    if amount is None:
+        return Fraction(0)
+    try:
+        return quantities.parse(str(amount))
+    except ValueError as error:
+        problems.append(FieldProblem(path, str(error)))
+        return Fraction(0)
+
+
+def _notes(mounts: list[Mount], wrapped: bool) -> Iterator[FieldNote]:
+    for m in mounts:
+        if m.kind == "emptyDir":
+            made = "made by the start wrapper" if wrapped else "only there if the image has it"
+            yield FieldNote(m.path, f"lies on the container disk; its folder is {made}")
+        if m.kind in _FILE_KINDS and wrapped:
+            yield FieldNote(m.path, "written once at the start; later changes don't arrive")
+        if m.kind == "persistentVolumeClaim" and m.mount.get("readOnly"):
+            yield FieldNote(m.path, "RunPod mounts network volumes for writing")
