@@ -1,4 +1,4 @@
-"""Golden pairs of a Node: input.yaml in, node.yaml out (the Node with its status and annotations)."""
+"""Golden pairs of a Node: input.yaml in, node.yaml out (with its status and annotations)."""
 
 from datetime import datetime
 from fractions import Fraction

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from vk_provider.pods.container_status import (
+from vk_provider.pods.container_facts import (
     has_started,
     is_done,
     is_running,

@@ -7,11 +7,18 @@ that had started does not go back to "waiting" because a backend's list was thin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+from vk_provider.pods.container_facts import (
+    has_started,
+    is_done,
+    is_in,
+    is_sidecar,
+    mapping,
+    restart_count,
+    timestamp,
+)
 from vk_provider.pods.events import TerminatedReason
 from vk_provider.pods.types import (
     ContainerObservation,
@@ -56,48 +63,6 @@ class ContainerInput:
 def message_share(containers: int) -> int:
     """How many bytes of termination message each of a pod's containers may keep."""
     return min(_MESSAGE_BYTES, _POD_MESSAGE_BYTES // max(containers, 1))
-
-
-def timestamp(moment: datetime) -> str:
-    """A time as Kubernetes writes it: UTC, to the second."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def has_started(status: Json) -> bool:
-    """Whether this container runs or ever ran, as far as its status tells."""
-    state = mapping(status.get("state"))
-    return bool(
-        is_in(state, "running")
-        or is_in(state, "terminated")
-        or is_in(mapping(status.get("lastState")), "terminated")
-        or _count(status)
-    )
-
-
-def is_in(state: Json, name: str) -> bool:
-    """Whether a container state is ``running``, ``waiting`` or ``terminated``."""
-    return state.get(name) is not None
-
-
-def is_running(status: Json) -> bool:
-    """Whether this container runs now, as far as its status tells."""
-    return is_in(mapping(status.get("state")), "running")
-
-
-def is_done(status: Json) -> bool:
-    """Whether this (init) container ended with exit code 0."""
-    ended = mapping(mapping(status.get("state")).get("terminated"))
-    return bool(ended) and ended.get("exitCode", 0) == 0
-
-
-def is_sidecar(spec: Json) -> bool:
-    """An init container that keeps running beside the regular ones."""
-    return spec.get("restartPolicy") == "Always"
-
-
-def mapping(value: object) -> Json:
-    """The value when it is a JSON object, else an empty one: garbage never raises."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def render_container(given: ContainerInput) -> Status:
@@ -168,18 +133,13 @@ def _first(*values: object) -> Any:
     return next((value for value in values if value), None)
 
 
-def _count(status: Json) -> int:
-    count = status.get("restartCount")
-    return count if isinstance(count, int) else 0
-
-
 def _restarts(given: ContainerInput) -> int:
     """Never falls, whatever a backend says: it is rebuilt from the API's copy."""
-    return max(_count(given.before), given.seen.restart_count if given.seen else 0)
+    return max(restart_count(given.before), given.seen.restart_count if given.seen else 0)
 
 
 def _has_restarted(given: ContainerInput, restarts: int) -> bool:
-    return restarts > _count(given.before)
+    return restarts > restart_count(given.before)
 
 
 def _state(given: ContainerInput, restarts: int) -> Status:

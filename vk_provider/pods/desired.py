@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 
 from vk_provider.pods import names
-from vk_provider.pods.container_status import has_started as container_has_started
+from vk_provider.pods.container_facts import has_started as container_has_started
 from vk_provider.pods.hints import annotations_of as annotations_of
 from vk_provider.pods.hints import hints as hints
 from vk_provider.pods.hints import placement as placement

@@ -20,16 +20,14 @@ from datetime import datetime
 from typing import Any
 
 from vk_provider.pods.conditions import ConditionInput, objects, render_conditions
+from vk_provider.pods.container_facts import has_started, mapping, timestamp
 from vk_provider.pods.container_status import (
     ContainerInput,
     Status,
     complete_init,
     finish,
-    has_started,
-    mapping,
     message_share,
     render_container,
-    timestamp,
 )
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.status_patch import status_patch

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from vk_provider.pods.conditions import objects
-from vk_provider.pods.container_status import mapping
+from vk_provider.pods.container_facts import mapping
 from vk_provider.pods.types import Json
 
 NO_ANNOTATIONS: Mapping[str, str | None] = MappingProxyType({})

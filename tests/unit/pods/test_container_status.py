@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from vk_provider.pods import container_status as cs
+from vk_provider.pods.container_facts import is_done
 from vk_provider.pods.types import (
     ContainerObservation,
     ContainerState,
@@ -279,9 +280,9 @@ def test_an_init_container_that_nobody_mentions_must_have_completed() -> None:
     past = cs.complete_init({}, render(None), is_past=True)
     early = cs.complete_init({}, render(None), is_past=False)
 
-    assert cs.is_done(past)
+    assert is_done(past)
     assert past["ready"] is True
-    assert not cs.is_done(early)
+    assert not is_done(early)
     assert early["ready"] is False
 
 
@@ -300,12 +301,3 @@ def test_an_init_container_is_ready_when_it_is_done() -> None:
     ]
 
     assert ready == [True, False, False, True, False]
-
-
-def test_reading_a_status_never_raises() -> None:
-    """Whatever stands in it."""
-    assert not cs.has_started({"state": "running", "lastState": [], "restartCount": None})
-    assert cs.has_started({"lastState": {"terminated": {}}})
-    assert cs.is_running({"state": {"running": {}}})
-    assert not cs.is_running({"state": {"running": None}})
-    assert cs.is_sidecar({"restartPolicy": "Always"})

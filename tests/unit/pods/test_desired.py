@@ -129,3 +129,14 @@ def test_spec_readings_have_the_api_servers_defaults() -> None:
     assert desired.parse_time("2024-05-01T00:00:00") == datetime(2024, 5, 1, tzinfo=UTC)
     assert desired.is_mirror(pod)
     assert not desired.is_mirror({})
+
+
+def test_a_pod_ended_when_its_ready_condition_last_moved() -> None:
+    """Without one nobody knows."""
+    other = {"type": "Initialized", "lastTransitionTime": "2023-01-01T00:00:00Z"}
+    ready = {"type": "Ready", "lastTransitionTime": "2024-05-01T00:00:00Z"}
+
+    assert desired.ended_at({"status": {"conditions": [other, ready]}}) == datetime(
+        2024, 5, 1, tzinfo=UTC
+    )
+    assert desired.ended_at({"status": {"conditions": [other]}}) is None
