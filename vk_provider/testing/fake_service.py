@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -31,6 +31,8 @@ from vk_provider.testing.fake_faults import Script
 from vk_provider.testing.fake_instance import End, FakeInstance, Plan
 from vk_provider.testing.fake_ledger import Bill, Ledger
 from vk_provider.testing.fake_watch import Watchers
+
+_REQUESTS_KEPT = 1_000
 
 
 class ManualClock:
@@ -64,7 +66,7 @@ class FakeService:
         self.script = Script()
         self.ledger = Ledger(self.config.ended_is_free)
         self.calls: Counter[str] = Counter()
-        self.requests: list[Json] = []
+        self.requests: deque[Json] = deque(maxlen=_REQUESTS_KEPT)
         self.instances: dict[str, FakeInstance] = {}
         self._numbers = itertools.count(1)
         self.watchers = Watchers()
