@@ -83,7 +83,8 @@ def _capacity(spec: Fields) -> Mapping[str, str]:
     capacity = spec.mapping("capacity", numbers=True)
     for resource in _NEEDED_RESOURCES:
         if resource not in capacity:
-            spec.refuse(f"capacity.{resource}", 'missing, must be given; allowed: a quantity, "64"')
+            message = 'missing, must be given; allowed: a quantity such as "64"'
+            spec.problems.append(FieldProblem(f"{spec.at('capacity')}.{resource}", message))
     for resource, text in capacity.items():
         wrong = _quantity_problem(resource, text)
         if wrong:

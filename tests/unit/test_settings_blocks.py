@@ -1,0 +1,160 @@
+"""The sub-blocks of a VirtualNode's spec: defaults, bounds, and what must fit together."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vk_provider.fields import Fields
+from vk_provider.settings import (
+    DoorSettings,
+    LeaderElectionSettings,
+    PlacementSettings,
+    Reach,
+    ServerSettings,
+    StormSettings,
+    TlsSettings,
+)
+from vk_provider.settings_blocks import (
+    parse_admission,
+    parse_bursting,
+    parse_door,
+    parse_leader_election,
+    parse_placement,
+    parse_reach,
+    parse_server,
+    parse_storm,
+)
+
+
+def block(value: object = None) -> Fields:
+    """A block at ``b``."""
+    return Fields(value, "b", [])
+
+
+def said(fields: Fields) -> list[str]:
+    """The problems as text."""
+    return [str(problem) for problem in fields.problems]
+
+
+def test_empty_blocks_are_the_defaults() -> None:
+    """The parser and the dataclasses agree on every default."""
+    assert parse_placement(block()) == PlacementSettings()
+    assert parse_server(block()) == ServerSettings()
+    assert parse_storm(block()) == StormSettings()
+    assert parse_door(block()) == DoorSettings()
+    assert parse_leader_election(block(), "n") == LeaderElectionSettings("vk-provider-n")
+    assert parse_reach(block()) is Reach.NONE
+    assert parse_admission(block()) is True
+
+
+def test_a_full_server_block_is_read() -> None:
+    """Ports, address and the three files."""
+    tls = {"certFile": "/c", "keyFile": "/k", "clientCaFile": "/ca"}
+    fields = block({"port": 1, "plainPort": 2, "address": "10.0.0.1", "tls": tls})
+
+    assert parse_server(fields) == ServerSettings(1, 2, "10.0.0.1", TlsSettings("/c", "/k", "/ca"))
+    assert said(fields) == []
+
+
+def test_both_ports_may_be_free_ones() -> None:
+    """Zero and zero are two ports."""
+    fields = block({"port": 0, "plainPort": 0})
+
+    parse_server(fields)
+
+    assert said(fields) == []
+
+
+def test_a_full_leader_election_block_is_read() -> None:
+    """Name, namespace and the three times."""
+    fields = block(
+        {
+            "enabled": False,
+            "name": "lease",
+            "namespace": "ns",
+            "leaseDurationSeconds": 3,
+            "renewDeadlineSeconds": 2,
+            "retryPeriodSeconds": 1,
+        }
+    )
+
+    expected = LeaderElectionSettings("lease", False, "ns", 3, 2, 1)
+    assert parse_leader_election(fields, "n") == expected
+    assert said(fields) == []
+
+
+def test_direct_reach_is_read() -> None:
+    """The other value that works."""
+    assert parse_reach(block({"reach": "direct"})) is Reach.DIRECT
+
+
+@pytest.mark.parametrize(
+    ("parse", "value", "problem"),
+    [
+        (parse_placement, {"policy": "cheap"}, 'policy: found "cheap", allowed: cheapest, ordered'),
+        (
+            parse_placement,
+            {"budget": {"usdPerHour": -1}},
+            "budget.usdPerHour: found -1, allowed: a number of at least 0",
+        ),
+        (
+            parse_server,
+            {"port": 70000},
+            "port: found 70000, allowed: a whole number from 0 to 65535",
+        ),
+        (parse_server, {"port": 8080}, "plainPort: 8080 is the kubelet port too"),
+        (
+            parse_server,
+            {"address": "host"},
+            'address: found "host", allowed: an IP address that the API server can reach',
+        ),
+        (
+            parse_server,
+            {"address": "0.0.0.0"},
+            'address: found "0.0.0.0", allowed: an IP address that the API server can reach',
+        ),
+        (
+            parse_server,
+            {"tls": {"keyFile": "/k"}},
+            "tls.certFile: missing, must be given together with keyFile",
+        ),
+        (
+            lambda fields: parse_leader_election(fields, "n"),
+            {"renewDeadlineSeconds": 15},
+            "renewDeadlineSeconds: found 15, allowed: less than leaseDurationSeconds (15)",
+        ),
+        (
+            parse_storm,
+            {"maxIntervalSeconds": 5},
+            "firstIntervalSeconds: found 10, allowed: not more than maxIntervalSeconds (5)",
+        ),
+        (
+            parse_door,
+            {"firstCooldownSeconds": 900},
+            "firstCooldownSeconds: found 900, allowed: not more than maxCooldownSeconds (600)",
+        ),
+        (
+            parse_reach,
+            {"reach": "gateway"},
+            'reach: "gateway" is not available in this version; allowed: none, direct',
+        ),
+        (parse_reach, {"reach": "far"}, 'reach: found "far", allowed: none, direct'),
+        (parse_admission, {"on": True}, "on: unknown key; valid: enabled"),
+        (
+            parse_bursting,
+            {"gate": {"enabled": True}},
+            "gate.enabled: found true, but the gate is not available in this version; "
+            "allowed: false",
+        ),
+    ],
+)
+def test_a_wrong_block_is_one_problem(
+    parse: Callable[[Fields], Any], value: object, problem: str
+) -> None:
+    """With its path, what was found, what is allowed."""
+    fields = block(value)
+
+    parse(fields)
+
+    assert said(fields) == [f"b.{problem}"]
