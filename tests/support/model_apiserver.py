@@ -184,7 +184,9 @@ class ModelApiServer:
         self.close_watches_at_once = False
         self.piece_bytes = 0
         self.port = 0
-        self._runner = web.AppRunner(_application(self), shutdown_timeout=0.1)
+        self._runner = web.AppRunner(
+            _application(self), shutdown_timeout=0.1, handler_cancellation=True
+        )
         self._site: web.TCPSite | None = None
 
     async def __aenter__(self) -> Self:

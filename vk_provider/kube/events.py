@@ -37,10 +37,8 @@ NODE_EVENTS_NAMESPACE = "default"
 LONGEST_MESSAGE = 1024
 LONGEST_REASON = 128
 LONGEST_NAME_PREFIX = 220
-MOST_WAITING = 1000
 MOST_CREATED = 10_000
 MOST_TRIES = 3
-RETRY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,16 @@ class NodeRef:
 
     name: str
     uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast Events go out, and how many may wait. The rate is a kubelet's."""
+
+    per_second: float = 50.0
+    burst: int = 100
+    most_waiting: int = 1000
+    retry_seconds: float = 5.0
 
 
 class EventRecorder:
@@ -61,8 +69,7 @@ class EventRecorder:
         component: str = "vk-provider",
         *,
         limits: Limits | None = None,
-        per_second: float = 50.0,
-        burst: int = 100,
+        pace: Pace | None = None,
     ) -> None:
         self.dropped = 0
         """Events that were not written: too many waiting, or refused by the API server."""
@@ -77,7 +84,10 @@ class EventRecorder:
         self._arrived = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._pace = Bucket(burst, 1 / per_second, burst, time.monotonic())
+        self._pace = pace or Pace()
+        self._tokens = Bucket(
+            self._pace.burst, 1 / self._pace.per_second, self._pace.burst, time.monotonic()
+        )
 
     def emit(
         self,
@@ -96,7 +106,7 @@ class EventRecorder:
             self.suppressed += 1
             return
         self._waiting[entry.number] = entry
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > self._pace.most_waiting:
             self._waiting.popitem(last=False)
             self.dropped += 1
         self._idle.clear()
@@ -122,9 +132,9 @@ class EventRecorder:
             logger.warning("%d Events were not written in time", len(self._waiting))
 
     async def _write_in_turn(self, entry: Entry) -> None:
-        if not self._pace.take(time.monotonic()):
-            await asyncio.sleep(self._pace.wait_seconds())
-            self._pace.take(time.monotonic())
+        if not self._tokens.take(time.monotonic()):
+            await asyncio.sleep(self._tokens.wait_seconds())
+            self._tokens.take(time.monotonic())
         for attempt in range(1, MOST_TRIES + 1):
             try:
                 await self._write(entry)
@@ -132,7 +142,7 @@ class EventRecorder:
                 if attempt == MOST_TRIES:
                     self._drop(entry, fault)
                     return
-                await asyncio.sleep(fault.retry_after_seconds or RETRY_SECONDS)
+                await asyncio.sleep(fault.retry_after_seconds or self._pace.retry_seconds)
             except KubeError as fault:
                 self._drop(entry, fault)
                 return
