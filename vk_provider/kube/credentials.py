@@ -44,11 +44,12 @@ async def load_credentials(kubeconfig: Path | None, context: str | None = None) 
 
     Raises :class:`~vk_provider.faults.ConfigError` saying what to do.
     """
-    source = _choose(kubeconfig, context, os.environ)
+    source = choose_source(kubeconfig, context, os.environ)
     return Credentials(source, await source(False))
 
 
-def _choose(given: Path | None, context: str | None, environ: Mapping[str, str]) -> Source:
+def choose_source(given: Path | None, context: str | None, environ: Mapping[str, str]) -> Source:
+    """What credentials are read from, again and again."""
     named = [part for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if given is None and not named and "KUBERNETES_SERVICE_HOST" in environ:
         return in_cluster(SERVICE_ACCOUNT, environ)
@@ -168,7 +169,7 @@ class _Kubeconfig:
     def _material(self, node: Any, key: str) -> bytes | None:
         source = self._library.FileOrData(node, key, file_base_path=str(_folder(node)))
         encoded = source.as_data()
-        return base64.b64decode(encoded) if encoded else None
+        return base64.b64decode("".join(encoded.split()), validate=True) if encoded else None
 
 
 def _folder(node: Any) -> Path:

@@ -44,7 +44,16 @@ Source = Callable[[bool], Awaitable[Loaded]]
 class Credentials:
     """An identity for :class:`vk_provider.kube.client.KubeClient`, renewed as it is used."""
 
-    def __init__(self, source: Source, loaded: Loaded) -> None:
+    def __init__(
+        self,
+        source: Source,
+        loaded: Loaded,
+        *,
+        reread_seconds: float = REREAD_SECONDS,
+        refresh_pause_seconds: float = REFRESH_PAUSE_SECONDS,
+    ) -> None:
+        self._reread_seconds = reread_seconds
+        self._refresh_pause_seconds = refresh_pause_seconds
         self._source = source
         self._loaded = loaded
         self._ssl = loaded.tls.context()
@@ -81,13 +90,13 @@ class Credentials:
 
     async def headers(self) -> dict[str, str]:
         """The headers that say who we are, read again if they may have rotated."""
-        if time.monotonic() - self._read_at >= REREAD_SECONDS:
-            await self._reread(refused=False, older_than=REREAD_SECONDS)
+        if time.monotonic() - self._read_at >= self._reread_seconds:
+            await self._reread(refused=False, older_than=self._reread_seconds)
         return dict(self._loaded.headers)
 
     async def refresh(self) -> None:
         """Read everything again, since the API server answered 401."""
-        await self._reread(refused=True, older_than=REFRESH_PAUSE_SECONDS)
+        await self._reread(refused=True, older_than=self._refresh_pause_seconds)
 
     async def _reread(self, *, refused: bool, older_than: float) -> None:
         async with self._lock:

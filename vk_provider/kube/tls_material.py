@@ -31,6 +31,8 @@ class TlsMaterial:
         """What aiohttp takes as ``ssl``."""
         if self.plain:
             return True
+        if bool(self.certificate) != bool(self.key):
+            raise ConfigError(["client-certificate and client-key go together: give both or none"])
         try:
             context = ssl.create_default_context(
                 cadata=self.authorities.decode() if self.authorities else None
