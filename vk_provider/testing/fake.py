@@ -2,7 +2,7 @@
 
 Also the entry point ``fake``. It honours the whole seam, pushes changes, keeps logs, and leaves
 no timer behind.
-Fed by the core; speaks to a :class:`.fake_service.FakeBackend`, which tests script.
+Fed by the core; speaks to a :class:`.fake_backend.FakeBackend`, which tests script.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from vk_provider.pods.types import (
     Stock,
 )
 from vk_provider.provider import ProviderContext, ProviderTraits
+from vk_provider.testing.fake_backend import FakeBackend
 from vk_provider.testing.fake_config import FakeConfig, FakeOffer, parse_config
 from vk_provider.testing.fake_logs import read_logs
-from vk_provider.testing.fake_service import FakeBackend, ManualClock, Order
+from vk_provider.testing.fake_service import ManualClock, Order
 from vk_provider.testing.fake_translate import explained, plan_for, request_for, wish
 
 __all__ = ["FakeBackend", "FakeConfig", "FakeOffer", "FakeProvider", "ManualClock", "factory"]
@@ -55,15 +56,10 @@ class FakeProvider:
     def __init__(self, backend: FakeBackend, cluster_id: str) -> None:
         self.backend = backend
         self._cluster_id = cluster_id
-        self._traits = ProviderTraits(
+        self.traits = ProviderTraits(
             list_lag_seconds=backend.config.list_lag_seconds,
             ended_is_free=backend.config.ended_is_free,
         )
-
-    @property
-    def traits(self) -> ProviderTraits:
-        """The service's constants."""
-        return self._traits
 
     async def __aenter__(self) -> Self:
         return self

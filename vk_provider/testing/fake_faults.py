@@ -1,6 +1,6 @@
 """The faults that a test has told the fake service to have.
 
-Fed by tests through :class:`.fake_service.FakeBackend`; asked by it on every call.
+Fed by tests through :class:`.fake_backend.FakeBackend`; asked by it on every call.
 """
 
 from __future__ import annotations

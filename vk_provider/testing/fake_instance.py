@@ -1,13 +1,13 @@
 """One instance of the fake service: what it is at any moment follows from a few times alone.
 
 No timer runs per instance: "starts at" and "ends at" are compared with the clock when somebody
-looks. Fed by :mod:`.fake_service`; feeds its lists, logs and ledger.
+looks. Fed by :mod:`.fake_service`; feeds its lists, ledger and logs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,7 +17,6 @@ from vk_provider.pods.types import (
     EndCause,
     InstancePhase,
     InstanceRef,
-    LogLine,
     Observation,
     Offer,
     Running,
@@ -125,29 +124,6 @@ class FakeInstance:
             data_center=self.offer.data_center,
             usd_per_hour=self.offer.usd_per_hour,
         )
-
-    def lines(self, container: str, now: float) -> Iterator[LogLine]:
-        """What a container has written so far, in order."""
-        found = list(self._planned_lines(now))
-        found += [(at, text) for at, name, text in self.written if name == container]
-        for at, text in sorted(found, key=lambda line: line[0]):
-            yield LogLine(self.wall_time(at), text)
-
-    def next_line_at(self, now: float) -> float | None:
-        """When the next planned line is due, if one ever is."""
-        every = self.plan.log_every_seconds
-        if not every or self.starts_at > now:
-            return None
-        return self.starts_at + (int((now - self.starts_at) / every) + 1) * every
-
-    def _planned_lines(self, now: float) -> Iterator[tuple[float, bytes]]:
-        if self.starts_at > now:
-            return
-        yield self.starts_at, b"started"
-        stops = min(now, self.end.at if self.end else now)
-        every = self.plan.log_every_seconds
-        for count in range(1, int((stops - self.starts_at) / every) + 1 if every else 1):
-            yield self.starts_at + count * (every or 0), f"line {count}".encode()
 
     def _containers(self, names: Sequence[str], now: float) -> tuple[ContainerObservation, ...]:
         state = self._state(now)

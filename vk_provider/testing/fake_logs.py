@@ -5,16 +5,16 @@ Fed by the lines of a :class:`.fake_instance.FakeInstance`; feeds the fake provi
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from vk_provider.faults import InstanceNotFoundError
 from vk_provider.pods.types import InstanceRef, LogLine, LogOptions
 from vk_provider.testing.fake_instance import FakeInstance
-from vk_provider.testing.fake_service import FakeBackend
+from vk_provider.testing.fake_service import FakeService
 
 
 async def read_logs(
-    backend: FakeBackend, ref: InstanceRef, container: str, options: LogOptions
+    backend: FakeService, ref: InstanceRef, container: str, options: LogOptions
 ) -> AsyncGenerator[LogLine, None]:
     """The lines of one container; with ``follow`` until it has ended and all is read."""
     backend.calls["logs"] += 1
@@ -30,13 +30,13 @@ async def read_logs(
             watcher.take(now)
             # Asked before the lines are read: what is written in between is read in a next round.
             is_over = _is_over(instance, now)
-            lines = list(instance.lines(container, now))
+            lines = list(_lines(instance, container, now))
             for line in lines[shown:] if shown else _selected(lines, options):
                 yield line
             shown = len(lines)
             if is_over or not options.follow:
                 return
-            await watcher.wait(backend.clock(), instance.next_line_at(now))
+            await watcher.wait(backend.clock(), _next_line_at(instance, now))
 
 
 def _is_over(instance: FakeInstance, now: float) -> bool:
@@ -50,3 +50,29 @@ def _selected(lines: Sequence[LogLine], options: LogOptions) -> Sequence[LogLine
     if options.tail_lines is not None:
         lines = lines[max(len(lines) - options.tail_lines, 0) :]
     return lines
+
+
+def _lines(instance: FakeInstance, container: str, now: float) -> Iterator[LogLine]:
+    found = list(_planned(instance, now))
+    found += [(at, text) for at, name, text in instance.written if name == container]
+    for at, text in sorted(found, key=lambda line: line[0]):
+        yield LogLine(instance.wall_time(at), text)
+
+
+def _planned(instance: FakeInstance, now: float) -> Iterator[tuple[float, bytes]]:
+    """What a container writes by itself: that it started, and the lines it was told to write."""
+    if instance.starts_at > now:
+        return
+    yield instance.starts_at, b"started"
+    every = instance.plan.log_every_seconds
+    stops = min(now, instance.end.at) if instance.end else now
+    if every:
+        for count in range(1, int((stops - instance.starts_at) / every) + 1):
+            yield instance.starts_at + count * every, f"line {count}".encode()
+
+
+def _next_line_at(instance: FakeInstance, now: float) -> float | None:
+    every = instance.plan.log_every_seconds
+    if not every or instance.starts_at > now:
+        return None
+    return instance.starts_at + (int((now - instance.starts_at) / every) + 1) * every

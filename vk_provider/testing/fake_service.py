@@ -1,8 +1,7 @@
 """The remote service behind the fake provider, in memory: it outlives providers, as a cloud does.
 
-Several providers (nodes, clusters) may share one :class:`FakeBackend`, and it may hold instances of
-strangers. Tests script its behaviour through the same object.
-Fed by :mod:`.fake` and by tests; feeds both.
+Several providers (nodes, clusters) may share one service, and it may hold instances of strangers.
+Fed by :mod:`.fake`; scripted through :class:`.fake_backend.FakeBackend`.
 """
 
 from __future__ import annotations
@@ -15,21 +14,19 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from vk_provider.faults import InstanceNotFoundError, OutOfCapacityError, ProviderError
+from vk_provider.faults import InstanceNotFoundError, OutOfCapacityError
 from vk_provider.pods.types import (
     IMPLICIT_OFFER,
-    EndCause,
     InstanceRef,
     Json,
     Observation,
     Offer,
-    PodUID,
     Stamp,
 )
 from vk_provider.testing.fake_config import FakeConfig
 from vk_provider.testing.fake_faults import Script
-from vk_provider.testing.fake_instance import End, FakeInstance, Plan
-from vk_provider.testing.fake_ledger import Bill, Ledger
+from vk_provider.testing.fake_instance import FakeInstance, Plan
+from vk_provider.testing.fake_ledger import Ledger
 from vk_provider.testing.fake_watch import Watchers
 
 _REQUESTS_KEPT = 1_000
@@ -87,7 +84,7 @@ class FakeService:
         scripted = self.script.take("create")
         if scripted and not scripted.created:
             raise scripted.fault
-        self._refuse_if_full(order.offer)
+        _refuse_if_full(self, order.offer)
         instance = self.add(order.stamp, order.plan, order.offer)
         await asyncio.sleep(self.config.create_seconds / 2)
         await self.script.keep_back()
@@ -102,7 +99,7 @@ class FakeService:
         instance = self.instances.get(ref.id)
         if instance is not None and instance.deleted_at is None:
             instance.deleted_at = self.clock()
-            self._tell(instance)
+            self.tell(instance)
             self._forget(instance.deleted_at - self.config.list_lag_seconds)
 
     async def list(self, cluster_id: str) -> list[Observation]:
@@ -121,7 +118,7 @@ class FakeService:
         """What it would rent for so many GPUs."""
         self.calls["offers"] += 1
         self.script.check("offers")
-        return self.config.offers_for(gpu_count, self._used)
+        return self.config.offers_for(gpu_count, self.used)
 
     def find(self, ref: InstanceRef) -> FakeInstance:
         """An instance that is there. Raises ``InstanceNotFoundError``."""
@@ -160,10 +157,11 @@ class FakeService:
         )
         self.instances[instance.ref.id] = instance
         self.ledger.enter(instance)
-        self._tell(instance)
+        self.tell(instance)
         return instance
 
-    def _tell(self, instance: FakeInstance) -> None:
+    def tell(self, instance: FakeInstance) -> None:
+        """Let the watches know that an instance has changed."""
         cluster_id = instance.stamp.cluster_id if instance.stamp else None
         self.watchers.tell(instance.ref.id, cluster_id, instance.changes_at)
 
@@ -176,95 +174,22 @@ class FakeService:
         for ref in gone:
             del self.instances[ref]
 
-    def _used(self, name: str) -> int:
+    def used(self, name: str) -> int:
+        """How many machines of an offer are rented."""
         now = self.clock()
         return sum(
             each.offer.id.rpartition("/")[0] == name and each.is_billed(now)
             for each in self.instances.values()
         )
 
-    def _refuse_if_full(self, offer: Offer) -> None:
-        name = offer.id.rpartition("/")[0]
-        for each in self.config.offers:
-            if each.name == name and each.capacity is not None:
-                if self._used(name) >= each.capacity:
-                    raise OutOfCapacityError(f"all {each.capacity} of {name} are rented")
-                return
 
-
-class FakeBackend(FakeService):
-    """The service, and what a test may do to it."""
-
-    def fail_next_create(self, fault: ProviderError, *, created: bool = False) -> None:
-        """Let the next create call fail; ``created``: after it has made the instance."""
-        self.script.fail_next("create", fault, created=created)
-
-    def instances_of(self, pod_uid: PodUID) -> list[FakeInstance]:
-        """What is there for a pod, deleted ones excepted."""
-        return [
-            each
-            for each in self.instances.values()
-            if each.stamp and each.stamp.pod_uid == pod_uid and each.deleted_at is None
-        ]
-
-    def start(self, ref: InstanceRef) -> None:
-        """Start an instance's containers now, if they have not started."""
-        instance = self.find(ref)
-        instance.starts_at = min(instance.starts_at, self.clock())
-        self._tell(instance)
-
-    def end(
-        self,
-        ref: InstanceRef,
-        exit_code: int | None = 0,
-        *,
-        cause: EndCause | None = None,
-        reason: str | None = None,
-        message: str | None = None,
-    ) -> None:
-        """End an instance's containers now."""
-        instance = self.find(ref)
-        instance.end = End(self.clock(), exit_code, cause, reason, message)
-        self._tell(instance)
-
-    def preempt(self, ref: InstanceRef) -> None:
-        """Take an instance away, as a spot market does."""
-        message = "the machine was taken back"
-        self.end(ref, None, cause=EndCause.PREEMPTED, reason="Preempted", message=message)
-
-    def die(self, ref: InstanceRef) -> None:
-        """Let an instance's machine die; the service still lists it."""
-        message = "the machine is gone"
-        self.end(ref, None, cause=EndCause.LOST, reason="MachineLost", message=message)
-
-    def lose(self, ref: InstanceRef) -> None:
-        """Let an instance vanish from the lists without a word."""
-        instance = self.instances.pop(ref.id)
-        instance.deleted_at = self.clock()
-
-    def garble(self, ref: InstanceRef, garbled: bool = True) -> None:
-        """Let the service show an instance in a way that nobody can read."""
-        instance = self.find(ref)
-        instance.garbled = garbled
-        self._tell(instance)
-
-    def write_log(self, ref: InstanceRef, container: str, text: bytes) -> None:
-        """Let a container write a line."""
-        instance = self.find(ref)
-        instance.written.append((self.clock(), container, text))
-        self._tell(instance)
-
-    def wake(self) -> None:
-        """Call this after moving a clock of your own: watches look at it again."""
-        self.watchers.wake()
-
-    def bills(self, pod_uid: PodUID | None = None) -> tuple[Bill, ...]:
-        """The ledger as it stands."""
-        return self.ledger.bills(self.clock(), pod_uid)
-
-    def billed_twice(self) -> frozenset[PodUID]:
-        """Pods that were paid for twice at the same time; empty if all is well."""
-        return self.ledger.billed_twice(self.clock())
+def _refuse_if_full(service: FakeService, offer: Offer) -> None:
+    name = offer.id.rpartition("/")[0]
+    for each in service.config.offers:
+        if each.name == name and each.capacity is not None:
+            if service.used(name) >= each.capacity:
+                raise OutOfCapacityError(f"all {each.capacity} of {name} are rented")
+            return
 
 
 def _loop_time() -> float:
