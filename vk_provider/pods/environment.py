@@ -6,7 +6,8 @@ Fed by :mod:`.resolve`; looks objects up in a :class:`.lookup.Lookup`, pod field
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vk_provider.pods.downward import PodFields
@@ -26,7 +27,7 @@ class Environment:
 
     lookup: Lookup
     fields: PodFields
-    services: Mapping[str, str]
+    services: dict[str, str]
 
     def of(self, container: Json, path: str) -> dict[str, str]:
         """The variables of ``container``, which stands at ``path`` in the pod."""
@@ -57,13 +58,11 @@ class Environment:
             if (value := self.lookup.value(entries, key)) is not None:
                 yield key, value
 
-    def _value(
-        self, variable: Json, path: str, container: Json, own: Mapping[str, str]
-    ) -> str | None:
+    def _value(self, variable: Json, path: str, container: Json, own: dict[str, str]) -> str | None:
         literal, origin = text(variable, "value"), mapping(variable, "valueFrom")
         if literal or not origin:
             # Only earlier variables are known here: that is the rule, not an accident.
-            return expand(literal, {**self.services, **own})
+            return expand(literal, ChainMap(own, self.services))
         where = f"{path}.valueFrom"
         for field, kind in _KEY_FROM:
             if field in origin:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from vk_provider.pods.downward import PodFields
@@ -19,7 +18,7 @@ OBJECTS = {
 }
 
 
-def environment(services: Mapping[str, str] | None = None) -> Environment:
+def environment(services: dict[str, str] | None = None) -> Environment:
     """What the containers of a plain pod share."""
     lookup = Lookup("default", OBJECTS)
     fields = PodFields(make_pod(), NODE_NAME, None, {}, lookup)
