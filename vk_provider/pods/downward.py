@@ -19,7 +19,7 @@ from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.types import Json
 
 _SUBSCRIPT = re.compile(r"""metadata\.(labels|annotations)\[(['"])(.*)\2\]""", re.DOTALL)
-_EXPOSED = ("cpu", "memory", "ephemeral-storage")
+_DEFAULTED = ("cpu", "memory", "ephemeral-storage")
 _RESOURCES = (
     "allowed are limits. and requests. of cpu, memory, ephemeral-storage and hugepages-<size>"
 )
@@ -98,11 +98,12 @@ class PodFields:
         return str(math.ceil(self._amount(kind, resource, container) / divisor))
 
     def _amount(self, kind: str, resource: str, container: Json) -> Fraction:
-        own = mapping(mapping(container, "resources"), kind).get(resource)
-        if own is None and kind == "limits":
-            of_pod = mapping(mapping(mapping(self.pod, "spec"), "resources"), "limits")
-            own = of_pod.get(resource, self.allocatable.get(resource))
-        return _quantity(own) or Fraction(0)
+        resources = mapping(mapping(self.pod, "spec"), "resources")
+        found = [mapping(mapping(container, "resources"), kind).get(resource)]
+        if kind == "limits" and resource in _DEFAULTED:
+            found += [mapping(resources, "limits").get(resource), self.allocatable.get(resource)]
+        # A limit of zero is no limit.
+        return next((amount for each in found if (amount := _quantity(each))), Fraction(0))
 
     def _container(self, name: str) -> Json:
         spec = mapping(self.pod, "spec")
@@ -140,7 +141,7 @@ def _why(field_path: str) -> str:
 
 
 def _is_exposed(resource: str) -> bool:
-    return resource in _EXPOSED or resource.startswith("hugepages-")
+    return resource in _DEFAULTED or resource.startswith("hugepages-")
 
 
 def _quantity(value: Any) -> Fraction | None:

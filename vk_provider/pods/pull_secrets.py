@@ -67,9 +67,10 @@ def matches(registry: str, image: str) -> bool:
     """Does a login for ``registry`` (host, port, path; globs within the host) fit ``image``?"""
     host, _, path = registry.partition("/")
     image_host, image_path = split_image(image)
-    return _host_matches(host, image_host) and (
-        not path or image_path == path or image_path.startswith(f"{path}/")
-    )
+    rest = image_path.removeprefix(path)
+    # After the path the image may go on with a further part, a tag or a digest.
+    path_fits = not path or (rest != image_path and rest[:1] in ("", "/", ":", "@"))
+    return path_fits and _host_matches(host, image_host)
 
 
 def split_image(image: str) -> tuple[str, str]:

@@ -109,7 +109,10 @@ def test_an_unset_limit_is_the_pods_and_then_the_nodes() -> None:
     wants = {"resourceFieldRef": {"resource": "limits.cpu"}}
     of_pod = fields(make_pod(resources={"limits": {"cpu": "3"}}))
 
+    zero = make_container(resources={"limits": {"cpu": "0"}})
+
     assert fields().read(wants, "p", make_container()) == "8"
+    assert fields().read(wants, "p", zero) == "8"
     assert of_pod.read(wants, "p", make_container()) == "3"
 
 
