@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from vk_provider.faults import ThrottledError
 from vk_provider_runpod.answers import exhausted, retry_after
 
-LONGEST_WAIT_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 10.0
 RESERVE = 0.1
 
 

@@ -66,22 +66,30 @@ class RunPodClient:
         self._read_key = read_key
         self._budget = Budget(config.requests_per_minute)
         self._session: aiohttp.ClientSession | None = None
+        self._creates: aiohttp.ClientSession | None = None
         self._key = ("", 0.0)
 
     async def __aenter__(self) -> Self:
+        self._session = self._open(aiohttp.TCPConnector(limit=0))
+        # A create on a kept connection that the server is just closing would be an unknown
+        # outcome for no reason, so each has a connection of its own.
+        self._creates = self._open(aiohttp.TCPConnector(limit=0, force_close=True))
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for session in (self._session, self._creates):
+            if session is not None:
+                await session.close()
+
+    def _open(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_note_sent)
-        # Redirects would carry the key to whoever is named in them, so none is followed.
-        self._session = aiohttp.ClientSession(
+        return aiohttp.ClientSession(
+            connector=connector,
             headers={"User-Agent": self._user_agent, "Accept": "application/json"},
             trace_configs=[trace],
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        if self._session is not None:
-            await self._session.close()
 
     async def create_pod(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """``POST /v2/pods``. The answer may lack anything but the id."""
@@ -199,17 +207,16 @@ class RunPodClient:
         headers: Mapping[str, str],
         sent: SimpleNamespace | None = None,
     ) -> Any:
-        if self._session is None:
+        session = self._creates if call.creates else self._session
+        if session is None:
             raise UnavailableError("RunPod: the client is not open")
-        # A create on a connection that the server is about to close would be an unknown outcome
-        # for no reason, so it asks for one of its own.
-        extra = {"Connection": "close"} if call.creates else {}
-        return self._session.request(
+        # A redirect would carry the key to whoever it names, so none is followed.
+        return session.request(
             call.method,
             f"{self._config.base_url}/v2{call.path}",
             json=call.body,
             params=call.query,
-            headers={**headers, **extra, "Authorization": f"Bearer {key}"},
+            headers={**headers, "Authorization": f"Bearer {key}"},
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
             trace_request_ctx=sent,

@@ -2,8 +2,10 @@
 
 ``RUNNING`` alone says little: the pod is RUNNING, and billed, while its image is pulled. The
 container runs once ``runtime.uptime`` counts. RunPod restarts a container that exits, for ever,
-and exposes no exit code; an uptime that has begun anew is the only trace, and is reported as the
-container's end (``Terminated`` without exit code), which the core makes final.
+and exposes no exit code; an uptime that has begun anew is the only trace. The instance then counts
+as ended, its container as ``Terminated`` without an exit code, and stays so: the core makes the
+first end final and deletes what RunPod has started again. A restart that happened before this
+process saw the instance for the first time leaves no trace.
 Pure. Fed by ``provider`` with a :class:`Remembered`; feeds the core.
 """
 
@@ -72,17 +74,14 @@ def observe(pod: Mapping[str, Any], known: Remembered) -> Observation:
     status = text(pod, "status")
     phase = _phase(status, known)
     ended = phase is InstancePhase.ENDED
-    cause = None
-    if ended:
-        cause = known.end_cause if known.end else EndCause.LOST
     cost = pod.get("cost")
     running = phase is InstancePhase.RUNNING
     return Observation(
         stamp=known.mark.stamp,
         ref=InstanceRef(text(pod, "id")),
         phase=phase,
-        containers=() if phase is InstancePhase.UNKNOWN else (_container(pod, known, phase),),
-        ended_by=cause,
+        containers=_containers(pod, known, phase),
+        ended_by=_cause(known) if ended else None,
         reason=status if phase in (InstancePhase.ENDED, InstancePhase.UNKNOWN) else None,
         message=_message(status, phase, known),
         created_at=_time(pod, "createdAt"),
@@ -94,8 +93,8 @@ def observe(pod: Mapping[str, Any], known: Remembered) -> Observation:
 
 
 def _phase(status: str, known: Remembered) -> InstancePhase:
-    # What the host says will never start is as good as ended, though RUNNING and billed.
-    if status in _ENDED or known.end:
+    # RUNNING and billed, but what we were asked to run has ended, or never will start.
+    if status in _ENDED or known.end or known.restarted_at:
         return InstancePhase.ENDED
     if status in _STARTING:
         return InstancePhase.STARTING
@@ -105,44 +104,52 @@ def _phase(status: str, known: Remembered) -> InstancePhase:
     return InstancePhase.RUNNING if known.started_at else InstancePhase.STARTING
 
 
-def _container(
+def _containers(
     pod: Mapping[str, Any], known: Remembered, phase: InstancePhase
-) -> ContainerObservation:
-    return ContainerObservation(
-        name=known.mark.container,
-        state=_state(known, phase),
-        image=text(pod, "image") or None,
-    )
+) -> tuple[ContainerObservation, ...]:
+    state = _state(known, phase)
+    if state is None:
+        return ()
+    image = text(pod, "image") or None
+    return (ContainerObservation(name=known.mark.container, state=state, image=image),)
 
 
-def _state(known: Remembered, phase: InstancePhase) -> ContainerState:
+def _state(known: Remembered, phase: InstancePhase) -> ContainerState | None:
+    """None where nothing is known: whether what has stopped ever ran, least of all."""
+    if phase is InstancePhase.UNKNOWN:
+        return None
     if known.started_at is None:
-        # What has ended without ever having run stays "waiting": nothing is invented.
-        image = known.end and known.end_cause is EndCause.IMAGE
-        return Waiting("ErrImagePull", known.end) if image else Waiting()
-    if known.restarted_at is not None:
+        if known.end and known.end_cause is EndCause.IMAGE:
+            return Waiting("ErrImagePull", known.end)
+        return None if phase is InstancePhase.ENDED else Waiting()
+    if phase is InstancePhase.ENDED:
+        again = known.restarted_at is not None
+        how = "the container ended and RunPod started it again" if again else "the instance stopped"
         return Terminated(
             reason="ContainerStatusUnknown",
-            message="the container ended and RunPod started it again; it tells no exit code",
+            message=f"{how}; RunPod tells no exit code",
             started_at=known.started_at,
             finished_at=known.restarted_at,
         )
-    if phase is InstancePhase.ENDED:
-        return Terminated(
-            reason="ContainerStatusUnknown",
-            message="the instance stopped; RunPod tells no exit code",
-            started_at=known.started_at,
-        )
     return Running(known.started_at)
+
+
+def _cause(known: Remembered) -> EndCause | None:
+    """None where it was the container's own end."""
+    if known.end:
+        return known.end_cause
+    return None if known.restarted_at else EndCause.LOST
 
 
 def _message(status: str, phase: InstancePhase, known: Remembered) -> str | None:
     if phase is InstancePhase.UNKNOWN:
         return f'RunPod shows the status "{status}", which is not a known one'
-    if phase is InstancePhase.ENDED:
-        cause = known.end or "RunPod stopped it (no credit, a host's failure or a fatal image)"
-        return f"the instance is {status}: {cause}"
-    return None
+    if phase is not InstancePhase.ENDED:
+        return None
+    if known.restarted_at and not known.end:
+        return "the container ended, and RunPod started it again"
+    cause = known.end or "RunPod stopped it (no credit, a host's failure or a fatal image)"
+    return f"the instance is {status}: {cause}"
 
 
 def _endpoints(pod: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -117,6 +117,14 @@ def kill_pod(state: State, request: web.Request, body: Mapping[str, Any]) -> Any
     return describe(pod, now)
 
 
+def write_log(state: State, request: web.Request, body: Mapping[str, Any]) -> Any:
+    """``POST /_sim/pods/{id}/logs`` ``{"line": "...", "source": "container"}``."""
+    pod = _find(state, request.match_info["id"])
+    line, source = str(body["line"]), str(body.get("source", "container"))
+    pod.said.append((state.clock.now(), source, line))
+    return {"line": line, "source": source}
+
+
 def _deface(pod: SimulatedPod, how: str, body: Mapping[str, Any]) -> None:
     if how == "status":
         pod.status_override = body.get("status")
@@ -245,6 +253,7 @@ ROUTES: tuple[tuple[str, str, Work], ...] = (
     ("DELETE", "/faults", remove_faults),
     ("DELETE", "/faults/{id}", remove_faults),
     ("POST", "/pods/{id}/kill", kill_pod),
+    ("POST", "/pods/{id}/logs", write_log),
     ("GET", "/pods", list_pods),
     ("POST", "/pods", add_pod),
     ("POST", "/behaviours", add_behaviour),

@@ -6,18 +6,17 @@ Fed by any client of the API; feeds ``model`` and answers with ``views``.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from vk_provider_runpod.simulator import admin, pods_api, shop_api
-from vk_provider_runpod.simulator.calls import STATE, problem, read_json
+from vk_provider_runpod.simulator.calls import CALL, STATE, Call, problem, read_json
 from vk_provider_runpod.simulator.clock import http_date
 from vk_provider_runpod.simulator.faults import Fault
 from vk_provider_runpod.simulator.model import RefusalError
-from vk_provider_runpod.simulator.state import RequestRecord, State
+from vk_provider_runpod.simulator.state import State
 
 Work = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _HTML = "<!DOCTYPE html><html><head><title>{0}</title></head><body>error code: {0}</body></html>"
@@ -38,7 +37,7 @@ def make_app(state: State) -> web.Application:
 def _served(state: State, operation: str, work: Work) -> Work:
     async def serve(request: web.Request) -> web.StreamResponse:
         record = state.record(request.method, request.path, operation)
-        request["record"] = record
+        CALL.set(Call(record))
         response = await _answer(state, operation, work, request)
         if request.transport is not None and not request.transport.is_closing():
             record.answered_at, record.status = state.clock.now(), response.status
@@ -94,13 +93,15 @@ async def _worked(
     state: State, operation: str, work: Work, request: web.Request
 ) -> web.StreamResponse:
     facts = await _facts(operation, request)
+    if "body" in facts:
+        state.bodies = [*state.bodies[-999:], facts["body"]]
     fault = state.faults.draw(operation, facts)
-    record: RequestRecord = request["record"]
-    record.pod_uid = facts.get("uid")
+    call = CALL.get()
+    call.record.pod_uid = facts.get("uid")
     if fault is None:
         return await work(request)
-    record.fault = fault.kind
-    request["fault"] = fault
+    call.record.fault = fault.kind
+    call.fault = fault
     if not fault.is_after:
         early = await _misfortune(state, fault, request)
         return await work(request) if early is None else early
@@ -112,7 +113,7 @@ async def _worked(
 async def _misfortune(
     state: State, fault: Fault, request: web.Request
 ) -> web.StreamResponse | None:
-    await asyncio.sleep(_delay_seconds(state, fault))
+    await state.pause(_delay_seconds(state, fault))
     if fault.kind.startswith(("hang", "reset")):
         return _hang_up(request)
     if fault.kind.startswith("garbage"):
@@ -142,13 +143,14 @@ def _hang_up(request: web.Request) -> web.Response:
 
 async def _facts(operation: str, request: web.Request) -> dict[str, Any]:
     if operation != "createPod":
-        return {"text": request.path}
+        return {"text": request.path, "cursor": request.query.get("cursor")}
     body = await read_json(request)
     if not isinstance(body, dict):
         return {}
     gpu, env = body.get("gpu"), body.get("env")
     return {
         "gpu": gpu.get("id") if isinstance(gpu, dict) else None,
+        "body": body,
         "data_centers": body.get("dataCenterIds"),
         "text": f"{body.get('name')} {body.get('image')}",
         "uid": env.get("VK_PROVIDER_POD_UID") if isinstance(env, dict) else None,

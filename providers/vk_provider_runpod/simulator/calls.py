@@ -6,13 +6,16 @@ Fed by aiohttp requests; used by ``app``, ``pods_api``, ``shop_api`` and ``admin
 from __future__ import annotations
 
 import json
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 from vk_provider_runpod.simulator import views
+from vk_provider_runpod.simulator.faults import Fault
 from vk_provider_runpod.simulator.model import RefusalError
-from vk_provider_runpod.simulator.state import State
+from vk_provider_runpod.simulator.state import RequestRecord, State
 
 STATE = web.AppKey("state", State)
 _TITLES = {
@@ -20,6 +23,23 @@ _TITLES = {
     404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 422: "Unprocessable Entity",
     429: "Too Many Requests",
 }  # fmt: skip
+
+
+@dataclass(slots=True)
+class Call:
+    """The call that is being served: its record, and the fault it meets."""
+
+    record: RequestRecord
+    fault: Fault | None = None
+
+    @property
+    def meets(self) -> str:
+        """The kind of the fault, empty without one."""
+        return self.fault.kind if self.fault else ""
+
+
+CALL: ContextVar[Call] = ContextVar("call")
+"""Each request is served in a task of its own, so this is never another's."""
 
 
 def state_of(request: web.Request) -> State:

@@ -79,6 +79,8 @@ class Fault:
         """Whether this call is one of those that the fault is meant for."""
         if self.operation not in ("*", operation) or self.count == 0:
             return False
+        if self.kind == "broken-page" and not facts.get("cursor"):
+            return False
         if self.gpu is not None and facts.get("gpu") != self.gpu:
             return False
         centres = facts.get("data_centers") or ()

@@ -46,6 +46,7 @@ def lines(pod: SimulatedPod, now: float) -> list[Line]:
 
 def _all(pod: SimulatedPod, until: float) -> Iterator[Line]:
     yield Line(pod.started_at, "system", f"create container {pod.body['image']}")
+    yield from (Line(at, source, text) for at, source, text in pod.said if at <= until)
     yield from _pulling(pod, until)
     if until < pod.container_start or pod.behaviour.pull_error:
         return

@@ -78,6 +78,8 @@ class SimulatedPod:
     hidden_fields: tuple[str, ...] = ()
     runtime_hidden: bool = False
     locked: bool = False
+    said: list[tuple[float, str, str]] = field(default_factory=list)
+    """Log lines put in by hand: when, from which source, what."""
 
     @property
     def env(self) -> Mapping[str, str]:

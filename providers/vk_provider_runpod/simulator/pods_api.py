@@ -5,7 +5,6 @@ Fed by ``app`` after the edge checks; they change ``model`` and answer with ``vi
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from typing import Any
@@ -13,8 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from vk_provider_runpod.simulator import sse, validation, views
-from vk_provider_runpod.simulator.calls import read_json, state_of
-from vk_provider_runpod.simulator.faults import Fault
+from vk_provider_runpod.simulator.calls import CALL, read_json, state_of
 from vk_provider_runpod.simulator.model import RefusalError, SimulatedPod
 from vk_provider_runpod.simulator.state import State
 
@@ -31,10 +29,10 @@ async def create_pod(request: web.Request) -> web.Response:
     body = validation.create_pod(await read_json(request))
     if body.get("registry") and body["registry"] not in state.model.registries:
         raise RefusalError(400, "registry credential not found")
-    await asyncio.sleep(latency * share)
+    await state.pause(latency * share)
     pod = state.model.create(state.new_id(), body, state.clock.now())
-    request["record"].instance = pod.id
-    await asyncio.sleep(latency * (1 - share))
+    CALL.get().record.instance = pod.id
+    await state.pause(latency * (1 - share))
     return web.json_response(_pod_view(state, pod), status=201)
 
 
@@ -43,11 +41,10 @@ async def list_pods(request: web.Request) -> web.Response:
     state = state_of(request)
     if request.query.get("includeClusterPods", "false") not in ("true", "false"):
         raise RefusalError(422, "Request validation failed.", ("includeClusterPods: want boolean",))
-    fault: Fault | None = request.get("fault")
-    kind = fault.kind if fault else ""
+    kind = CALL.get().meets
     pods = [] if kind == "empty-list" else state.model.listed(state.clock.now())
     after = _cursor(request.query.get("cursor"))
-    if kind == "broken-page" and after is not None:
+    if kind == "broken-page":
         raise RefusalError(503, "upstream unavailable")
     rest = [pod for pod in pods if after is None or (pod.created_at, pod.number) < after]
     page = rest[: _limit(request.query.get("limit"), state.options.page_size)]
@@ -108,7 +105,7 @@ async def update_pod(request: web.Request) -> web.Response:
 async def delete_pod(request: web.Request) -> web.Response:
     """``DELETE /v2/pods/{id}``: 204 without a body."""
     state = state_of(request)
-    fault: Fault | None = request.get("fault")
+    fault = CALL.get().fault
     lingering = fault.seconds if fault and fault.kind == "lingering" else 0.0
     state.model.delete(request.match_info["id"], state.clock.now(), lingering)
     return web.Response(status=204)

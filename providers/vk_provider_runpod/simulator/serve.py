@@ -26,6 +26,11 @@ class Simulator:
 
     url: str
     state: State
+    site: web.BaseSite
+
+    async def refuse(self) -> None:
+        """Stop listening: new connections are refused from now on."""
+        await self.site.stop()
 
 
 @asynccontextmanager
@@ -40,8 +45,9 @@ async def running(options: Options | None = None) -> AsyncIterator[Simulator]:
         await site.start()
         host, port = runner.addresses[0][:2]
         shown = f"[{host}]" if ":" in host else host
-        yield Simulator(f"http://{shown}:{port}", state)
+        yield Simulator(f"http://{shown}:{port}", state, site)
     finally:
+        state.closing.set()
         await runner.cleanup()
 
 

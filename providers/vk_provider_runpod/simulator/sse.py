@@ -7,7 +7,6 @@ Fed by ``lines``; read by clients of ``GET /v2/pods/{id}/logs``.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 
@@ -65,12 +64,12 @@ async def stream(
                 if (drop_after := drop_after - 1) == 0:
                     return _dropped(request, response)
             quiet = 0.0 if pending else quiet + POLL_SECONDS
-            if _is_over(pod, state.clock.now()):
+            if state.closing.is_set() or _is_over(pod, state.clock.now()) or _is_gone(request):
                 return response
             if quiet >= state.options.heartbeat_seconds:
                 quiet = 0.0
                 await response.write(b": heartbeat\n\n")
-            await asyncio.sleep(POLL_SECONDS)
+            await state.pause(POLL_SECONDS)
             fresh = _fresh(pod, state.clock.now(), seen[-1] if seen else None)
             seen = fresh or seen
             pending = [line for line in fresh if source in (None, line.source)]
@@ -82,6 +81,10 @@ def _dropped(request: web.Request, response: web.StreamResponse) -> web.StreamRe
     if request.transport is not None:
         request.transport.abort()
     return response
+
+
+def _is_gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 def _is_over(pod: SimulatedPod, now: float) -> bool:

@@ -5,8 +5,11 @@ Fed by the command line (:class:`Options`); shared by ``app``, ``sse`` and ``adm
 
 from __future__ import annotations
 
+import asyncio
 import random
 import string
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,11 +68,15 @@ class State:
     model: Model = field(init=False)
     faults: Faults = field(init=False)
     requests: list[RequestRecord] = field(default_factory=list)
+    bodies: list[Mapping[str, Any]] = field(default_factory=list)
+    """The bodies of the create calls as they came, the last thousand; never served."""
     rng: random.Random = field(init=False)
     minute: tuple[int, int] = (0, 0)
     """The rate window: its number and the calls in it."""
     drop_logs_after: int = 0
     """Break each log stream after so many lines; 0 never."""
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set at the end, so that nobody waits for an answer that was to be held back."""
     _ids: int = 0
 
     def __post_init__(self) -> None:
@@ -83,6 +90,11 @@ class State:
         self.rng = random.Random(options.seed)
         for number in range(options.foreign_pods):
             self.add_foreign(f"somebody-elses-{number}")
+
+    async def pause(self, seconds: float) -> None:
+        """Wait in real time, or until the simulator closes."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.closing.wait(), seconds)
 
     def new_id(self) -> str:
         """A fresh id of the service's kind: 14 letters and digits, unique, repeatable by seed."""
