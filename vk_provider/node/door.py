@@ -93,17 +93,53 @@ class DoorView:
 
 
 @dataclass(slots=True)
+class HalfOpen:
+    """Who is on the way through a door that reopens: creates under way and places left.
+
+    ``before`` counts creates that began before the door opened a gap: they take no place, and
+    since an answer does not say which create it ends, the oldest are taken to end first.
+    """
+
+    room: int | None = None
+    under_way: int = 0
+    before: int = 0
+    succeeded: int = 0
+
+    def open_a_gap(self) -> None:
+        """One place: the next create is the probe."""
+        self.room, self.before, self.succeeded = 1, self.under_way, 0
+
+    def left(self) -> int | None:
+        """Places that are free; None: no limit."""
+        if self.room is None:
+            return None
+        return max(0, self.room - self.succeeded - (self.under_way - self.before))
+
+    def ended(self, *, well: bool) -> None:
+        """A create is over; when all places were used well there are twice as many."""
+        self.under_way = max(0, self.under_way - 1)
+        if self.before:
+            self.before -= 1
+        elif well and self.room is not None:
+            self.succeeded += 1
+            if self.succeeded >= self.room:
+                self.room, self.succeeded = self.room * 2, 0
+
+
+@dataclass(slots=True)
 class Door:
-    """The node's door over its backends. Mutable but pure; one per virtual node."""
+    """The node's door over its backends. Mutable but pure; one per virtual node.
+
+    Each create is bracketed by :meth:`entered` and one of :meth:`succeeded`, :meth:`refused`,
+    :meth:`denied` and :meth:`left`.
+    """
 
     backends: dict[str, BackendDoor]
     capacity: int
     limits: DoorLimits = DoorLimits()
     _closed: CoolDown = field(default_factory=CoolDown)
     _why: Closed | None = None
-    _room: int | None = None
-    _entered: int = 0
-    _succeeded: int = 0
+    _creates: HalfOpen = field(default_factory=HalfOpen)
 
     @classmethod
     def over(cls, names: Iterable[str], capacity: int, limits: DoorLimits | None = None) -> Door:
@@ -113,12 +149,12 @@ class Door:
     def view(self, now: float) -> DoorView:
         """The state at ``now``, after letting a finished cool-down turn into half-open."""
         self._tick(now)
+        if self._why is Closed.OUTAGE:
+            return DoorView(self._why, self._closed.message, 0)  # opens by a list, not by time
         if self._why is not None:
             return DoorView(self._why, self._closed.message, 0, self._closed.until)
-        if self._room is None:
-            return DoorView()
-        left = max(0, self._room - self._entered)
-        return DoorView(message="reopening", headroom=left)
+        left = self._creates.left()
+        return DoorView() if left is None else DoorView(message="reopening", headroom=left)
 
     def cooled(self, backend: str, offer: str, now: float) -> bool:
         """Whether this offer is not to be tried now."""
@@ -131,13 +167,11 @@ class Door:
     def entered(self, now: float) -> None:
         """A create begins: it takes one place of a half-open door."""
         self._tick(now)
-        if self._room is not None:
-            self._entered += 1
+        self._creates.under_way += 1
 
     def left(self) -> None:
         """A create ended without an answer about capacity: its place is free again."""
-        if self._room is not None:
-            self._entered = max(self._succeeded, self._entered - 1)
+        self._creates.ended(well=False)
 
     def succeeded(self, backend: str, offer: str) -> None:
         """A create made an instance: clear what it disproves; a half-open door opens further."""
@@ -145,18 +179,14 @@ class Door:
         door.offers.pop(offer, None)
         door.default_refused = False
         door.denied = None
-        if self._room is None:
-            return
-        self._succeeded += 1
-        if self._succeeded < self._room:
-            return
-        self._room, self._entered, self._succeeded = self._room * 2, 0, 0
-        if self._room >= self.capacity:
-            self._room = None
+        self._creates.ended(well=True)
+        if self._creates.room is not None and self._creates.room >= self.capacity:
+            self._creates.room = None
             self._closed = CoolDown()
 
     def refused(self, backend: str, offer: str, message: str, now: float, jitter: float) -> None:
-        """One offer has no capacity."""
+        """A create ended because its offer has no capacity."""
+        self._creates.ended(well=False)
         cool = self.backends[backend].offers.setdefault(offer, CoolDown())
         cool.message = message
         if now >= cool.until:  # several creates that were under way count once
@@ -164,12 +194,16 @@ class Door:
 
     def exhausted(self, backends: Iterable[str], message: str, now: float, jitter: float) -> None:
         """A pod of the node's default need found no capacity in any offer of these backends."""
+        self._tick(now)
         for name in backends:
             self.backends[name].default_refused = True
         self._judge(message, now, jitter)
 
     def denied(self, backend: str, message: str, now: float, jitter: float) -> None:
-        """Credentials, quota or billing refused: the whole backend closes, with a slow probe."""
+        """A create ended because credentials, quota or billing were refused: the whole backend
+        closes, with a slow probe."""
+        self._tick(now)
+        self._creates.ended(well=False)
         door = self.backends[backend]
         door.denied = door.denied or CoolDown()
         door.denied.message = message
@@ -182,35 +216,34 @@ class Door:
         door = self.backends[backend]
         if door.outage == message:
             return
+        self._tick(now)
         door.outage = message
         if message is not None:
             self._judge(message, now, 0.0)
-        elif self._why is Closed.OUTAGE:
-            self._half_open()
+        elif self._why is not None and door.closed(now) is None:
+            self._open_a_gap()
+        elif self._why is not None:
+            self._judge(self._closed.message, now, 0.0)  # closed for another reason from now on
 
     def _judge(self, message: str, now: float, jitter: float) -> None:
         reasons = [door.closed(now) for door in self.backends.values()]
-        if any(reason is None for reason in reasons):
+        if None in reasons:
             return
-        why = Closed.OUTAGE
-        for kind in (Closed.CAPACITY, Closed.DENIED):
-            if kind in reasons:
-                why = kind
-                break
+        kinds = (Closed.CAPACITY, Closed.DENIED, Closed.OUTAGE)
+        why = next(kind for kind in kinds if kind in reasons)
         if self._why is None:
             first = self.limits.denied_first if why is Closed.DENIED else self.limits.first
             self._closed.begin(now, first, self.limits.cap, jitter)
-        self._why, self._closed.message, self._room = why, message, None
+        self._why, self._closed.message, self._creates.room = why, message, None
 
     def _tick(self, now: float) -> None:
-        if self._why is None or now < self._closed.until:
+        if self._why in (None, Closed.OUTAGE) or now < self._closed.until:
             return
-        if self._why is Closed.OUTAGE:
-            return  # opens by a list that works, not by time
-        self._half_open()
+        self._open_a_gap()
 
-    def _half_open(self) -> None:
-        self._why, self._room, self._entered, self._succeeded = None, 1, 0, 0
+    def _open_a_gap(self) -> None:
+        self._why = None
+        self._creates.open_a_gap()
         for door in self.backends.values():
             door.default_refused = False
             for cool in door.offers.values():

@@ -64,11 +64,13 @@ class DeleteExtra:
 @dataclass(frozen=True, slots=True)
 class ReportShortage:
     """The pod found no capacity in any of its offers. ``default_need``: it asked for nothing
-    special, so the door of these backends closes. No answer."""
+    special, so the door of these backends closes. ``at``: since when. Given once per walk through
+    the candidates. No answer."""
 
     backends: tuple[str, ...]
     message: str
     default_need: bool
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ class RemovePod:
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Look again at this time. Replaces an earlier ``WakeAt``. Answer: ``Woken``."""
+    """Look again at this time. Replaces an earlier ``WakeAt``; there is one per decision at most.
+    Answer: ``Woken``."""
 
     at: datetime
 

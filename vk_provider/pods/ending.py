@@ -7,7 +7,7 @@ is confirmed gone. Fed by ``pods.lifecycle``.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from vk_provider.pods import desired, verdicts
 from vk_provider.pods.actions import (
@@ -17,58 +17,66 @@ from vk_provider.pods.actions import (
     CheckOrphan,
     Conclude,
     CreateInstance,
-    DeleteExtra,
     DeleteInstance,
     Forget,
     RemovePod,
     WakeAt,
 )
 from vk_provider.pods.events import EventReason, FailedReason
-from vk_provider.pods.record import Existence, Record
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.stimuli import Notice
-from vk_provider.pods.types import InstancePhase, Terminated, Verdict
-from vk_provider.pods.verdicts import by_exit_codes
-from vk_provider.pods.verdicts import lost as lost_verdict
+from vk_provider.pods.types import InstancePhase, Running, Verdict
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
+
+_MOST_PATIENCE = 6
+"""An owner that exists although no watch shows it is asked for after 2, 4, ... 128 sightings."""
 
 
 def conclude(record: Record, verdict: Verdict) -> list[Action]:
     """Decide the pod's end, with its one Event (and one more for a pod nobody recreates)."""
     actions: list[Action] = []
     if verdict.reason is not None:
-        notice = Notice("Warning", verdict.reason, verdict.message or verdict.reason)
-        actions.append(Announce("verdict", notice))
-    if verdict.phase == "Failed" and record.pod and not desired.has_controller(record.pod):
+        actions += warn(record, "verdict", verdict.reason, verdict.message or verdict.reason)
+    if verdict.phase == "Failed" and not desired.has_controller(record.pod or {}):
         message = "no controller owns this pod, so nothing will recreate it"
-        actions.append(Announce("not-recreated", _warning(EventReason.NOT_RECREATED, message)))
+        actions += warn(record, "not-recreated", EventReason.NOT_RECREATED, message)
     return [*actions, Conclude(verdict)]
+
+
+def warn(record: Record, key: str, reason: str, message: str) -> list[Action]:
+    """A Warning Event, unless this one was emitted before."""
+    if key in record.announced:
+        return []
+    return [Announce(key, Notice("Warning", str(reason), message))]
 
 
 def ending(record: Record, world: World) -> list[Action]:
     """Order the instance's end, show what is observed meanwhile, then write the verdict."""
     assert record.verdict is not None
     assert record.verdict_at is not None
+    granted = record.delete_grace if record.deleted_at is not None else _grace(record)
+    deadline = record.verdict_at + timedelta(seconds=world.limits.confirm_deadline + granted)
     if _over(record, world):
-        return _write_verdict(record, world)
-    deadline = record.verdict_at + timedelta(seconds=world.limits.confirm_deadline)
+        return _write_verdict(record, record.verdict, world, deadline)
     if world.now >= deadline:
-        return [*_write_verdict(record, world), *_end_instance(record, world, 0)]
+        end = _end_instance(record, world, 0, keep_logs=True)
+        return [*_write_verdict(record, record.verdict, world, deadline), *end]
     actions = _end_instance(record, world, _grace(record), keep_logs=True)
-    if desired.is_ready(record.pod or {}) and record.observation is not None:
-        actions += write(record, world)  # no traffic to a dead container while it is cleared away
+    if desired.is_ready(record.pod or {}):
+        actions += write(record, world, ending=True)  # no traffic to what is being cleared away
     return [*actions, WakeAt(deadline)]
 
 
 def lost(record: Record, world: World) -> list[Action]:
     """Confirmed absence of an instance that nobody ordered to end."""
-    return conclude(record, lost_verdict(record.backend))
+    return conclude(record, verdicts.lost(record.backend))
 
 
 def terminating(record: Record, world: World) -> list[Action]:
     """A graceful delete: the instance ends within its grace, the last status, then the object."""
     assert record.pod is not None
-    if record.exists in _MAY_EXIST or record.in_flight is not None:
+    if record.may_exist or record.in_flight is not None:
         grace = desired.grace_seconds(record.pod)
         return _end_instance(record, world, grace, keep_logs=True)
     if not desired.is_terminal(record.pod) and _ran(record):
@@ -83,17 +91,19 @@ def terminating(record: Record, world: World) -> list[Action]:
 
 
 def terminated(record: Record, world: World) -> list[Action]:
-    """The phase is final; an instance that is still there is a debt, and is paid."""
-    if record.exists in _MAY_EXIST or record.in_flight is not None:
-        return _end_instance(record, world, 0)
-    return []
+    """The phase is final; an instance that is still there is a debt, and is paid. Where the
+    verdict could be written first, its containers' last words follow."""
+    actions: list[Action] = []
+    if record.may_exist or record.in_flight is not None:
+        actions = _end_instance(record, world, 0, keep_logs=True)
+    return [*actions, *write(record, world)] if record.logs else actions
 
 
 def reaping(record: Record, world: World) -> list[Action]:
     """The object was removed (force delete, a lost node): end what it had, then forget it."""
-    if record.exists in _MAY_EXIST or record.in_flight is not None:
+    if record.may_exist or record.in_flight is not None:
         return _end_instance(record, world, 0)
-    if record.preparing or record.writing or record.checking:
+    if record.extras or record.preparing or record.writing or record.checking:
         return []
     return [Forget()]
 
@@ -101,35 +111,48 @@ def reaping(record: Record, world: World) -> list[Action]:
 def orphaned(record: Record, world: World) -> list[Action]:
     """An instance without a pod: believed only on the second sweep, after the pod cache is
     complete, and after the API server was asked for the owner by name."""
-    if record.exists not in _MAY_EXIST:
-        return [] if record.in_flight is not None else [Forget()]
+    if not record.may_exist and not record.extras:
+        busy = record.in_flight is not None or record.checking
+        return [] if busy else [Forget()]
     if record.orphan:
         return _end_instance(record, world, 0)
-    if record.stamp is None or record.checking or not world.synced or record.sightings < 2:
+    needed = 2 << min(record.checks, _MOST_PATIENCE)
+    if record.stamp is None or record.checking or not world.synced or record.sightings < needed:
         return []
     return [CheckOrphan(record.stamp)]
 
 
-_MAY_EXIST = (Existence.PRESENT, Existence.UNKNOWN)
+def stranded(record: Record, world: World) -> list[Action]:
+    """No list will ever tell about an instance whose backend is not configured any more: a person
+    must, and is told so."""
+    if not record.may_exist or record.backend in world.facts:
+        return []
+    message = (
+        f'backend "{record.backend}", where this pod may have an instance, is not configured on '
+        "this node; configure it again, or make sure that it is gone and force-delete the pod"
+    )
+    return warn(record, "stranded", EventReason.FAILED_KILL_POD, message)
 
 
 def _over(record: Record, world: World) -> bool:
     """Nothing runs and nothing is billed any more."""
     if record.in_flight is not None:
         return False
-    if record.exists not in _MAY_EXIST:
+    if not record.may_exist:
         return True
     facts = world.facts.get(record.backend or "", BackendFacts())
     seen = record.observation
     return facts.ended_is_free and seen is not None and seen.phase is InstancePhase.ENDED
 
 
-def _write_verdict(record: Record, world: World) -> list[Action]:
+def _write_verdict(
+    record: Record, verdict: Verdict, world: World, deadline: datetime
+) -> list[Action]:
     """Close the door, pace the verdicts, *then* mark Failed: the replacement comes at once."""
-    assert record.verdict is not None
-    if record.verdict.reason == FailedReason.OUT_OF_CAPACITY and not world.door_published:
-        return []
-    return write(record, world, verdict=record.verdict)
+    is_shown = world.door_published or world.now >= deadline
+    if verdict.reason == FailedReason.OUT_OF_CAPACITY and not is_shown:
+        return [WakeAt(deadline)]
+    return write(record, world, verdict=verdict)
 
 
 def _end_instance(
@@ -138,23 +161,42 @@ def _end_instance(
     """One order at a time; given again when it failed, outlived its grace or got shorter."""
     if isinstance(record.in_flight, CreateInstance):
         return [] if record.cancelling else [CancelCreate()]
-    if record.in_flight is not None or record.ref is None or record.backend is None:
+    if record.in_flight is not None:
         return []
+    if record.ref is None or record.backend is None or record.exists is not Existence.PRESENT:
+        return stranded(record, world)
     if record.not_before is not None and world.now < record.not_before:
-        return [WakeAt(record.not_before)]
-    if record.extras:
-        return [DeleteExtra(record.backend, record.extras[0])]
+        return [*_refused(record), WakeAt(record.not_before)]
     if record.deleted_at is not None and grace_seconds >= record.delete_grace:
         return []
-    return [DeleteInstance(record.backend, record.ref, grace_seconds, keep_logs)]
+    is_first = record.deleted_at is None and not record.logs
+    order = DeleteInstance(record.backend, record.ref, grace_seconds, keep_logs and is_first)
+    return [*_outlived(record), order]
+
+
+def _refused(record: Record) -> list[Action]:
+    if record.delete_problem is None or record.pod is None:
+        return []
+    message = f"backend {record.backend} did not take the order to end it: {record.delete_problem}"
+    return warn(record, "kill", EventReason.FAILED_KILL_POD, message)
+
+
+def _outlived(record: Record) -> list[Action]:
+    if not record.outlived or record.pod is None or record.ref is None:
+        return []
+    message = (
+        f"backend {record.backend} acknowledged the end of instance {record.ref.id}, but still "
+        "runs it; it is ordered again"
+    )
+    return warn(record, "outlived", EventReason.FAILED_KILL_POD, message)
 
 
 def _grace(record: Record) -> int:
-    """A container that ended by itself needs none."""
+    """Where no container runs any more, none is needed."""
     seen = record.observation
     if record.pod is None or seen is None or seen.phase is not InstancePhase.RUNNING:
         return 0
-    if any(isinstance(container.state, Terminated) for container in seen.containers):
+    if not any(isinstance(container.state, Running) for container in seen.containers):
         return 0
     return desired.grace_seconds(record.pod)
 
@@ -164,9 +206,8 @@ def _ran(record: Record) -> bool:
 
 
 def _final(record: Record) -> Verdict:
+    """What a pod that was deleted ended as: only ends that were observed make it Succeeded."""
     seen = record.observation
-    return by_exit_codes(seen.containers) if seen is not None else verdicts.Verdict("Failed")
-
-
-def _warning(reason: str, message: str) -> Notice:
-    return Notice("Warning", reason, message)
+    if record.pod is None or seen is None:
+        return Verdict("Failed")
+    return verdicts.end_of(record.pod, seen)

@@ -54,6 +54,8 @@ class EventReason(StrEnum):
     BACK_OFF = "BackOff"
     NOT_RECREATED = "NotRecreated"
     PROBES_NOT_RUN = "ProbesNotRun"
+    FAILED_KILL_POD = "FailedKillPod"
+    """The backend does not end the instance, or can't be asked to."""
     DAEMON_SET_NOT_SUPPORTED = "DaemonSetNotSupported"
     OPTIONAL_CONFIG_MAP_NOT_FOUND = "OptionalConfigMapNotFound"
     OPTIONAL_SECRET_NOT_FOUND = "OptionalSecretNotFound"

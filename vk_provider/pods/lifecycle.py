@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
+from vk_provider.faults import InvalidTransitionError
 from vk_provider.pods import desired, verdicts
 from vk_provider.pods.actions import Action, CreateInstance, DeleteExtra, WakeAt
 from vk_provider.pods.ending import (
@@ -23,10 +24,11 @@ from vk_provider.pods.ending import (
     lost,
     orphaned,
     reaping,
+    stranded,
     terminated,
     terminating,
 )
-from vk_provider.pods.record import Existence, Record
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.starting import starting
 from vk_provider.pods.types import InstancePhase
 from vk_provider.pods.world import BackendFacts, World
@@ -68,6 +70,10 @@ def state(record: Record) -> State:
         return State.TERMINATING
     if desired.is_terminal(record.pod):
         return State.TERMINATED
+    return _unfinished(record)
+
+
+def _unfinished(record: Record) -> State:
     if record.verdict is not None:
         return State.ENDING
     if isinstance(record.in_flight, CreateInstance) and record.exists is not Existence.PRESENT:
@@ -84,8 +90,59 @@ _BY_EXISTENCE = {
 
 
 def decide(record: Record, world: World) -> list[Action]:
-    """What to do now for this pod; empty when there is nothing to do but wait for news."""
-    return RULES[state(record)](record, world)
+    """What to do now for this pod; empty when there is nothing to do but wait for news.
+
+    Raises:
+        InvalidTransitionError: the record can't have come about by the rules; carries its story.
+    """
+    if problem := _impossible(record):
+        raise InvalidTransitionError(f"pod {record.uid}: {problem}", record.story)
+    now = state(record)
+    if _may_end_double(record, now, world):
+        return [DeleteExtra(*record.extras[0])]
+    actions = RULES[now](record, world)
+    if now in _ALIVE:
+        actions = [*actions, *_deadline(record, world)]
+    elif record.extras and record.not_before is not None and now is not State.ORPHANED:
+        actions = [*actions, WakeAt(record.not_before)]
+    return _one_alarm(actions)
+
+
+def _impossible(record: Record) -> str | None:
+    """What is wrong with this combination of slots, or None."""
+    if record.exists is Existence.PRESENT and (record.ref is None or record.backend is None):
+        return "an instance is there, but not where"
+    if record.exists is Existence.UNKNOWN and record.backend is None:
+        return "an instance may be there, but nobody knows which list would show it"
+    if (record.verdict is None) != (record.verdict_at is None):
+        return "a verdict without its time"
+    return None
+
+
+def _may_end_double(record: Record, now: State, world: World) -> bool:
+    """At most one instance per pod: a second one goes, whatever else is going on."""
+    if not record.extras or record.in_flight is not None:
+        return False
+    if record.not_before is not None and world.now < record.not_before:
+        return False
+    return now is not State.ORPHANED or record.orphan
+
+
+def _deadline(record: Record, world: World) -> list[Action]:
+    """A timer for ``activeDeadlineSeconds``, since no other news may come before it."""
+    due = verdicts.deadline(record.pod or {})
+    alarms: list[Action] = [WakeAt(due)] if due is not None and due > world.now else []
+    if record.extras and record.not_before is not None:
+        alarms.append(WakeAt(record.not_before))
+    return alarms
+
+
+def _one_alarm(actions: list[Action]) -> list[Action]:
+    """A pod has one timer: of several wishes the earliest counts."""
+    alarms = [action.at for action in actions if isinstance(action, WakeAt)]
+    if not alarms:
+        return actions
+    return [*(each for each in actions if not isinstance(each, WakeAt)), WakeAt(min(alarms))]
 
 
 def _creating(record: Record, world: World) -> list[Action]:
@@ -97,14 +154,12 @@ def _creating(record: Record, world: World) -> list[Action]:
 
 def _uncertain(record: Record, world: World) -> list[Action]:
     """No second create anywhere until lists show that the first made nothing."""
-    return _creating(record, world)
+    return _creating(record, world) or stranded(record, world)
 
 
 def _live(record: Record, world: World) -> list[Action]:
     """Report what is observed; end the pod when the observation, or its deadline, says so."""
     assert record.pod is not None
-    if record.extras and record.in_flight is None and record.backend is not None:
-        return [DeleteExtra(record.backend, record.extras[0])]
     verdict = verdicts.overdue(record.pod, world.now)
     seen = record.observation
     if verdict is None and seen is not None:
@@ -112,13 +167,9 @@ def _live(record: Record, world: World) -> list[Action]:
         verdict = verdicts.judge(record.pod, seen, restarts_in_place=facts.restarts_in_place)
     if verdict is not None:
         return conclude(record, verdict)
-    actions: list[Action] = []
-    if seen is not None and seen.phase is not InstancePhase.UNKNOWN:
-        actions += write(record, world)
-    deadline = verdicts.deadline(record.pod)
-    if deadline is not None:
-        actions.append(WakeAt(deadline))
-    return actions
+    if seen is None or seen.phase is InstancePhase.UNKNOWN:
+        return []
+    return write(record, world)
 
 
 RULES: dict[State, Callable[[Record, World], list[Action]]] = {
@@ -133,3 +184,5 @@ RULES: dict[State, Callable[[Record, World], list[Action]]] = {
     State.LOST: lost,
     State.NEW: starting,
 }
+
+_ALIVE = (State.CREATING, State.UNCERTAIN, State.LIVE, State.NEW)

@@ -20,10 +20,10 @@ from vk_provider.pods.actions import (
     Retry,
     WakeAt,
 )
-from vk_provider.pods.ending import conclude
+from vk_provider.pods.ending import conclude, warn
 from vk_provider.pods.events import EventReason, FailedReason, WaitingReason
-from vk_provider.pods.record import Record
-from vk_provider.pods.stimuli import Candidate, Notice, Prepared
+from vk_provider.pods.slots import Record
+from vk_provider.pods.stimuli import Candidate, Prepared
 from vk_provider.pods.types import Json, Placement, PlacementHints, Waiting
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
@@ -59,8 +59,8 @@ def _held(record: Record, pod: Json, world: World) -> list[Action] | None:
         return None
     message = "earlier pods of the same owner failed here; waiting before the next try"
     actions = _wait(record, world, WaitingReason.CREATE_BACK_OFF, message)
-    notice = Notice("Warning", EventReason.BACK_OFF, message)
-    return [*actions, *_announce(record, "back-off", notice), WakeAt(until)]
+    event = warn(record, "back-off", EventReason.BACK_OFF, message)
+    return [*actions, *event, WakeAt(until)]
 
 
 def _admission(record: Record, pod: Json, world: World) -> list[Action] | None:
@@ -86,9 +86,11 @@ def _preparation(record: Record, pod: Json, world: World) -> list[Action] | None
 def _references(record: Record, pod: Json, world: World) -> list[Action] | None:
     """As a kubelet: a missing ConfigMap or Secret is waited for, never a failure."""
     prepared = _ready(record)
-    actions: list[Action] = []
-    for notice in prepared.notices:
-        actions += _announce(record, f"{notice.reason}/{notice.message}", notice)
+    actions: list[Action] = [
+        Announce(key, notice)
+        for key, notice in {f"{one.reason}/{one.message}": one for one in prepared.notices}.items()
+        if key not in record.announced
+    ]
     if actions:
         return actions
     if prepared.missing is None:
@@ -113,12 +115,22 @@ def _capacity(record: Record, pod: Json, world: World) -> list[Action] | None:
     if record.refusals and not hopeful:
         message = "; ".join(record.refusals)
         return conclude(record, verdicts.failed(FailedReason.REJECTED, message))
-    if any(c in record.tried and not world.cooled(c) for c in hopeful) and _waits(record, world):
-        return [Retry()]
     message = record.words or prepared.shortage or "every offer for it is cooling down"
-    backends = tuple(sorted({c.backend for c in hopeful}))
-    report = ReportShortage(backends, message, desired.hints(pod)[0] == PlacementHints())
-    return [report, *_no_room(record, pod, world, message)]
+    if record.short_at is None:
+        backends = tuple(sorted({c.backend for c in hopeful}))
+        report = ReportShortage(backends, message, _is_default_need(pod, prepared), world.now)
+        return [report, *_no_room(record, pod, world, message)]
+    again = record.short_at + timedelta(seconds=world.limits.recheck)
+    is_worth_it = not hopeful or not all(map(world.cooled, hopeful))
+    if world.now >= again and is_worth_it and _waits(record, world):
+        return [Retry()]
+    return _no_room(record, pod, world, message)
+
+
+def _is_default_need(pod: Json, prepared: Prepared) -> bool:
+    """A pod without wishes that asks for no more than one GPU: if it finds nothing, nobody does."""
+    gpus = prepared.resolved.gpu_count if prepared.resolved is not None else 0
+    return gpus <= 1 and desired.hints(pod)[0] == PlacementHints()
 
 
 def _headroom(record: Record, pod: Json, world: World) -> list[Action] | None:
@@ -126,7 +138,8 @@ def _headroom(record: Record, pod: Json, world: World) -> list[Action] | None:
     if world.headroom is None or world.headroom > 0:
         return None
     message = "the node's door is reopening, one pod after another"
-    return _wait(record, world, WaitingReason.PROVIDER_UNAVAILABLE, message)
+    wait = _wait(record, world, WaitingReason.PROVIDER_UNAVAILABLE, message)
+    return [*wait, WakeAt(world.now + timedelta(seconds=world.limits.recheck))]
 
 
 def _intent(record: Record, pod: Json, world: World) -> list[Action] | None:
@@ -162,8 +175,7 @@ def _create(record: Record, pod: Json, world: World) -> list[Action]:
     actions: list[Action] = [Enter(), CreateInstance(resolved, candidate)]
     if desired.has_probes(pod) and not facts.runs_probes:
         message = "probes are not run for this pod; Ready follows the container's running state"
-        notice = Notice("Warning", EventReason.PROBES_NOT_RUN, message)
-        actions = [*_announce(record, "probes", notice), *actions]
+        actions = [*warn(record, "probes", EventReason.PROBES_NOT_RUN, message), *actions]
     return actions
 
 
@@ -204,10 +216,4 @@ def _wait(
     record: Record, world: World, reason: WaitingReason, message: str, *, announced: bool = False
 ) -> list[Action]:
     actions = write(record, world, waiting=Waiting(str(reason), message))
-    if announced:
-        actions = [*_announce(record, str(reason), Notice("Warning", reason, message)), *actions]
-    return actions
-
-
-def _announce(record: Record, key: str, notice: Notice) -> list[Action]:
-    return [] if key in record.announced else [Announce(key, notice)]
+    return [*warn(record, str(reason), reason, message), *actions] if announced else actions

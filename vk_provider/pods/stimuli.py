@@ -5,6 +5,7 @@ All are frozen values. Fed by ``loops`` (watch, lists, finished actions); read b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -52,7 +53,7 @@ class PodGone:
 @dataclass(frozen=True, slots=True)
 class Observed:
     """A list (begun at ``at``) or a watch of a backend shows the pod's instance. ``extras`` are
-    further live instances with the same stamp: a double, which is ended at once."""
+    further live instances with the same stamp, in the same backend: doubles, ended at once."""
 
     backend: str
     observation: Observation
@@ -157,7 +158,8 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class OrphanChecked:
-    """The API server was asked for the owner of an instance no pod in the cache explains."""
+    """The API server was asked for the owner of an instance no pod in the cache explains.
+    No answer counts as ``exists``: unknown is not absent."""
 
     exists: bool
 
@@ -174,6 +176,13 @@ class Announced:
     """Events of these keys were emitted and are not emitted again."""
 
     keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LogsKept:
+    """The last words of ended containers, by name: they become termination messages."""
+
+    messages: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,5 +208,6 @@ Stimulus = (
     | OrphanChecked
     | RemovalFailed
     | Announced
+    | LogsKept
     | Woken
 )

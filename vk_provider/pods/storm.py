@@ -2,8 +2,10 @@
 
 One bucket per top owner and one for the node. A bucket is charged when Failed is written (any
 reason) and gates the *first verdict* (refuse, fail or create) on that owner's later pods. An
-owner without recent failures is never gated: initial replicas cost nothing. After a failure each
-first verdict reserves a token, which a pod that gets to Running gives back.
+owner without recent failures is never gated: initial replicas cost nothing. Nor is one whose
+tokens last: a lost instance or two slow nobody down. Once they have run out, each first verdict
+reserves a token in advance, which a pod that gets to Running gives back: a crash loop buys no
+instance each second, and pods that work follow each other as fast as they start.
 Fed by ``loops.pod_workers``; ``now`` is always an argument (seconds of any steady clock).
 """
 
@@ -30,10 +32,13 @@ class StormLimits:
 
 @dataclass(slots=True)
 class _Bucket:
+    """``tokens`` may be owed. ``next_at``: when the next one comes; set whenever none is left."""
+
     tokens: int
     interval: float
     next_at: float | None = None
-    last_failure: float | None = None
+    last_failure: float = 0.0
+    ran_out: bool = False
 
 
 @dataclass(slots=True)
@@ -51,13 +56,12 @@ class StormGuard:
         if uid in self._reserved:
             return None
         waits = [self._owner_wait(owner, now), self._node_wait(now)]
-        latest = max((wait for wait in waits if wait is not None), default=None)
-        return latest
+        return max((wait for wait in waits if wait is not None), default=None)
 
     def enter(self, owner: str, uid: PodUID, now: float) -> None:
-        """A first verdict (a create) begins: an owner with recent failures pays in advance."""
+        """A first verdict (a create) begins: an owner that ran out of tokens pays in advance."""
         bucket = self._refilled(owner, now)
-        if bucket is None or uid in self._reserved:
+        if bucket is None or not bucket.ran_out or uid in self._reserved:
             return
         self._spend(bucket, now)
         self._reserved[uid] = owner
@@ -89,9 +93,7 @@ class StormGuard:
 
     def _owner_wait(self, owner: str, now: float) -> float | None:
         bucket = self._refilled(owner, now)
-        if bucket is None or bucket.tokens > 0:
-            return None
-        return bucket.next_at if bucket.next_at is not None else now + self.limits.first_interval
+        return None if bucket is None or bucket.tokens > 0 else bucket.next_at
 
     def _node_wait(self, now: float) -> float | None:
         level = self._node_level(now)
@@ -106,8 +108,10 @@ class StormGuard:
         return min(float(self.limits.node_burst), self._node_tokens + gained)
 
     def _spend(self, bucket: _Bucket, now: float) -> None:
-        bucket.tokens = max(0, bucket.tokens - 1)
-        if bucket.tokens == 0 and bucket.next_at is None:
+        """What is owed is bounded, so that a data centre that fails does not silence an owner."""
+        bucket.tokens = max(-self.limits.burst, bucket.tokens - 1)
+        if bucket.tokens <= 0 and bucket.next_at is None:
+            bucket.ran_out = True
             bucket.next_at = now + bucket.interval
             bucket.interval = min(bucket.interval * 2, self.limits.max_interval)
 
@@ -115,8 +119,7 @@ class StormGuard:
         bucket = self._owners.get(owner)
         if bucket is None:
             return None
-        last = bucket.last_failure
-        if last is not None and now - last >= self.limits.reset_after:
+        if now - bucket.last_failure >= self.limits.reset_after:
             del self._owners[owner]
             return None
         if bucket.next_at is not None and now >= bucket.next_at:

@@ -7,11 +7,13 @@ Fed by ``pods.lifecycle``; the verdicts become statuses in ``pods.status``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from vk_provider.pods import desired
+from vk_provider.pods.container_facts import is_sidecar
 from vk_provider.pods.events import FailedReason
+from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import (
     ContainerObservation,
     EndCause,
@@ -65,12 +67,18 @@ def judge(pod: Json, seen: Observation, *, restarts_in_place: bool) -> Verdict |
     ended = seen.phase is InstancePhase.ENDED
     if restarts_in_place and not ended:
         return None
-    ends = [c for c in seen.containers if isinstance(c.state, Terminated)]
-    if not ends:
+    if not _ends(seen.containers) and not _failures(_inits(pod, seen)):
         return failed(FailedReason.PROVIDER_LOST, _words(seen)) if ended else None
     if restarts_in_place:
-        return by_exit_codes(seen.containers)
-    return _by_policy(desired.restart_policy(pod), seen.containers, ends)
+        return end_of(pod, seen)
+    return _by_policy(pod, seen)
+
+
+def end_of(pod: Json, seen: Observation) -> Verdict:
+    """The phase of a pod that is over; a container that was not observed to end is no success."""
+    if _unseen(pod, seen) or _failures(_inits(pod, seen)):
+        return Verdict("Failed")
+    return by_exit_codes(seen.containers)
 
 
 def by_exit_codes(containers: Sequence[ContainerObservation]) -> Verdict:
@@ -80,29 +88,48 @@ def by_exit_codes(containers: Sequence[ContainerObservation]) -> Verdict:
     return Verdict("Failed")
 
 
-def _by_policy(
-    policy: str, containers: Sequence[ContainerObservation], ends: Sequence[ContainerObservation]
-) -> Verdict | None:
-    restartable = [
-        c for c in ends if policy == "Always" or (policy == "OnFailure" and not _succeeded(c))
-    ]
+def _by_policy(pod: Json, seen: Observation) -> Verdict | None:
+    policy, ends = desired.restart_policy(pod), _ends(seen.containers)
+    failures = _failures([*_inits(pod, seen), *ends])
+    restartable = {"Always": [*failures, *ends], "OnFailure": failures}.get(policy, [])
+    runs_on = len(ends) < len(seen.containers) or bool(_unseen(pod, seen))
     if restartable:
-        return Verdict(
-            "Failed", str(FailedReason.CONTAINER_EXITED), _exit_words(restartable[0], policy)
-        )
-    if len(ends) < len(containers):
-        return None
-    return by_exit_codes(containers)
+        return _exited(restartable[0], policy)
+    if runs_on and (sidecars := _ends(_inits(pod, seen, sidecars=True))):
+        return _exited(sidecars[0], "Always")  # a sidecar is always restarted, while others run
+    over = seen.phase is InstancePhase.ENDED or not runs_on or bool(_failures(_inits(pod, seen)))
+    return end_of(pod, seen) if over else None
 
 
-def _exit_words(container: ContainerObservation, policy: str) -> str:
+def _inits(pod: Json, seen: Observation, *, sidecars: bool = False) -> list[ContainerObservation]:
+    specs = mappings(mapping(pod, "spec"), "initContainers")
+    wanted = {text(spec, "name") for _, spec in specs if is_sidecar(spec) == sidecars}
+    return [container for container in seen.init_containers if container.name in wanted]
+
+
+def _unseen(pod: Json, seen: Observation) -> set[str]:
+    """Containers of the spec that the observation does not mention."""
+    specs = mappings(mapping(pod, "spec"), "containers")
+    return {text(spec, "name") for _, spec in specs} - {one.name for one in seen.containers}
+
+
+def _ends(containers: Iterable[ContainerObservation]) -> list[ContainerObservation]:
+    return [container for container in containers if isinstance(container.state, Terminated)]
+
+
+def _failures(containers: Iterable[ContainerObservation]) -> list[ContainerObservation]:
+    return [container for container in _ends(containers) if not _succeeded(container)]
+
+
+def _exited(container: ContainerObservation, policy: str) -> Verdict:
     state = container.state
     code = state.exit_code if isinstance(state, Terminated) else None
     shown = "an unknown exit code" if code is None else f"exit code {code}"
-    return (
+    message = (
         f'container "{container.name}" ended with {shown}; restartPolicy {policy} asks for a '
         "restart, which is the owner's: a new pod"
     )
+    return Verdict("Failed", str(FailedReason.CONTAINER_EXITED), message)
 
 
 def _succeeded(container: ContainerObservation) -> bool:

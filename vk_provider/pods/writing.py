@@ -5,11 +5,21 @@ Fed by the rules of ``pods.lifecycle``; uses ``pods.status`` for the words.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from vk_provider.pods import desired, names
 from vk_provider.pods.actions import Action, WakeAt, WriteStatus
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.status import StatusInput, render_status, status_patch
-from vk_provider.pods.types import Placement, Verdict, Waiting
+from vk_provider.pods.types import (
+    ContainerObservation,
+    Observation,
+    Placement,
+    Terminated,
+    Verdict,
+    Waiting,
+)
 from vk_provider.pods.world import BackendFacts, World
 
 
@@ -20,11 +30,12 @@ def write(
     waiting: Waiting | None = None,
     verdict: Verdict | None = None,
     placement: Placement | None = None,
+    ending: bool = False,
 ) -> list[Action]:
     """The PATCH that brings the API up to date, as a list of zero or one action.
 
     While another write is under way nothing is added: its answer brings the next decision, which
-    sees the latest facts, so writes of one pod coalesce.
+    sees the latest facts, so writes of one pod coalesce. ``ending``: nothing is Ready any more.
     """
     if record.pod is None or record.writing:
         return []
@@ -32,16 +43,39 @@ def write(
         return [WakeAt(record.write_not_before)]
     facts = world.facts.get(record.backend or "", BackendFacts())
     given = StatusInput(
-        observation=record.observation,
+        observation=_with_last_words(record.observation, record.logs),
         waiting=waiting,
         verdict=verdict,
         host_ip=world.host_ip,
         backend=record.backend,
         direct=world.direct,
         probes_run=facts.runs_probes,
+        ending=ending,
     )
     annotations = dict(record.observation.annotations) if record.observation else {}
     if placement is not None:
         annotations[names.PLACEMENT] = desired.render_placement(placement)
     patch = status_patch(record.pod, render_status(record.pod, given, world.now), annotations)
     return [WriteStatus(patch)] if patch is not None else []
+
+
+def _with_last_words(seen: Observation | None, logs: Mapping[str, str]) -> Observation | None:
+    """The end of a container's log is its termination message, where the backend has none."""
+    if seen is None or not logs:
+        return seen
+    return replace(
+        seen,
+        containers=_spoken(seen.containers, logs),
+        init_containers=_spoken(seen.init_containers, logs),
+    )
+
+
+def _spoken(
+    containers: Sequence[ContainerObservation], logs: Mapping[str, str]
+) -> tuple[ContainerObservation, ...]:
+    return tuple(
+        replace(one, state=replace(one.state, message=logs[one.name]))
+        if isinstance(one.state, Terminated) and one.state.message is None and logs.get(one.name)
+        else one
+        for one in containers
+    )
