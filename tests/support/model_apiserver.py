@@ -374,7 +374,9 @@ def _delete(store: ModelStore, target: Target, _: web.Request, body: Any) -> web
     options = body or {}
     uid = options.get("preconditions", {}).get("uid")
     if uid not in (None, known["metadata"]["uid"]):
-        return _status(409, "Conflict", "Precondition failed: UID in precondition")
+        return _status(
+            409, "Conflict", "the UID in the precondition does not match the UID in record"
+        )
     if target.resource == "pods" and options.get("gracePeriodSeconds") != 0:
         marked = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
         return _json(store.put(target.resource, merge(known, marked, strategic=False)))

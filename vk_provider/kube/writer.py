@@ -75,7 +75,10 @@ class StatusWriter:
         return await self._client.patch(path, body)
 
 
+UID_MISMATCHES = ("metadata.uid", "UID in precondition", "UID in the precondition")
+"""How API servers put it: 422 for a PATCH, 409 for a DELETE (two wordings)."""
+
+
 def is_about_uid(fault: KubeError) -> bool:
-    """Whether the name now belongs to another object: a PATCH answers 422, a DELETE 409."""
-    message = str(fault)
-    return "metadata.uid" in message or "UID in precondition" in message
+    """Whether the name now belongs to another object, so that the one meant is gone."""
+    return any(words in str(fault) for words in UID_MISMATCHES)

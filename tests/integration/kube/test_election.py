@@ -14,12 +14,16 @@ from vk_provider.kube.client import KubeClient
 from vk_provider.kube.election import ElectionTimings, LeaderElection
 
 QUICK = ElectionTimings(lease_duration=1.0, renew_deadline=0.6, retry_period=0.05)
+PATIENT = ElectionTimings(lease_duration=3.0, renew_deadline=2.0, retry_period=0.05)
+"""For what must not happen although the machine may be slow."""
 KEY = ("leases", "kube-system", "vk")
 
 
-def candidate(client: KubeClient, identity: str) -> LeaderElection:
+def candidate(
+    client: KubeClient, identity: str, timings: ElectionTimings = QUICK
+) -> LeaderElection:
     """One of several replicas."""
-    return LeaderElection(client, "kube-system", "vk", identity, QUICK)
+    return LeaderElection(client, "kube-system", "vk", identity, timings)
 
 
 def leads(election: LeaderElection) -> bool:
@@ -43,11 +47,11 @@ def lease(api: ModelApiServer) -> dict[str, Any]:
 
 async def test_the_first_one_leads_and_renews(api: ModelApiServer, client: KubeClient) -> None:
     """Longer than the Lease lasts without renewal."""
-    first = candidate(client, "first")
+    first = candidate(client, "first", PATIENT)
 
     async with leading(first):
         before = lease(api)["renewTime"]
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(3.5)
 
         assert leads(first)
         assert lease(api)["renewTime"] > before
@@ -57,10 +61,10 @@ async def test_the_first_one_leads_and_renews(api: ModelApiServer, client: KubeC
 
 async def test_a_second_one_waits(api: ModelApiServer, client: KubeClient) -> None:
     """As long as the first renews."""
-    second = candidate(client, "second")
+    first, second = (candidate(client, name, PATIENT) for name in ("first", "second"))
 
-    async with leading(candidate(client, "first")), running(second.acquire()) as waiting:
-        await asyncio.sleep(1.5)
+    async with leading(first), running(second.acquire()) as waiting:
+        await asyncio.sleep(3.5)
 
         assert not waiting.done()
         assert second.holder == "first"
@@ -132,12 +136,13 @@ async def test_a_renewal_whose_answer_was_lost_keeps_the_lead(
     api: ModelApiServer, client: KubeClient
 ) -> None:
     """The next try meets a conflict with its own write, looks, and goes on."""
-    first = candidate(client, "first")
+    first = candidate(client, "first", PATIENT)
 
     async with leading(first):
         lie = api.lie(0, verb="PUT", after_commit=True)
         await eventually(lambda: lie.times == 0)
-        await asyncio.sleep(0.4)
+        renewed = lease(api)["renewTime"]
+        await eventually(lambda: lease(api)["renewTime"] > renewed)
 
         assert leads(first)
         assert not first.lost.is_set()

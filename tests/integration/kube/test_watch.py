@@ -333,9 +333,9 @@ async def test_a_burst_of_a_thousand_pods_is_cheap(api: ModelApiServer, client: 
         for number in range(1000):
             api.store.put("pods", pod(f"p{number}", annotations={"padding": "x" * 4000}))
         while len(names(seen)) < 1000:
-            before = time.monotonic()
+            before = time.process_time()
             await asyncio.sleep(0)
-            longest = max(longest, time.monotonic() - before)
+            longest = max(longest, time.process_time() - before)
 
     assert synced(seen) == 1
-    assert longest < 2.0
+    assert longest < 0.5

@@ -88,7 +88,9 @@ def test_an_answer_that_is_no_object_is_a_fault(body: bytes) -> None:
 
 
 @given(
-    lines=st.lists(st.text(st.characters(blacklist_characters="\n")).filter(str.strip)),
+    lines=st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\n")).filter(str.strip)
+    ),
     cuts=st.lists(st.integers(0, 200)),
 )
 def test_lines_survive_any_split(lines: list[str], cuts: list[int]) -> None:
