@@ -52,7 +52,8 @@ class FakeConfig:
     """How the fake service behaves. All times are seconds; None means never.
 
     ``service`` names a service that all providers in this process with the same name share, as two
-    nodes share one account; without it each provider has a service of its own.
+    nodes share one account; without it each provider has a service of its own. ``faults_file`` is
+    read on every call, see :mod:`.fake_faults`.
     """
 
     service: str | None = None
@@ -65,6 +66,7 @@ class FakeConfig:
     list_lag_seconds: float = 0.0
     ended_is_free: bool = True
     direct_addresses: bool = False
+    faults_file: str | None = None
 
     def offers_for(self, gpu_count: int, used: Callable[[str], int]) -> Sequence[Offer]:
         """The offers that could carry so many GPUs; ``used`` counts what is rented of each."""
@@ -92,6 +94,7 @@ def parse_config(config: Mapping[str, Any], path: str) -> FakeConfig:
         list_lag_seconds=fields.number("listLagSeconds", 0.0, minimum=0),
         ended_is_free=fields.boolean("endedIsFree", True),
         direct_addresses=fields.boolean("directAddresses", False),
+        faults_file=fields.optional_text("faultsFile"),
     )
     fields.done()
     _refuse_twins(parsed.offers, fields.at("offers"), problems)

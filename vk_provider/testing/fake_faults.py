@@ -1,5 +1,7 @@
 """The faults that a test has told the fake service to have.
 
+From another process a file tells: ``faultsFile: PATH`` in the configuration, and in that file JSON
+such as ``{"create": "OutOfCapacity", "list": "ProviderUnavailable"}``; no file, no fault.
 Fed by tests through :class:`.fake_backend.FakeBackend`; asked by it on every call.
 """
 
@@ -8,8 +10,32 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 
-from vk_provider.faults import ProviderError
+import orjson
+
+from vk_provider.faults import (
+    DeniedError,
+    GarbledAnswerError,
+    OutcomeUnknownError,
+    OutOfCapacityError,
+    ProviderError,
+    RejectedError,
+    ThrottledError,
+    UnavailableError,
+)
+
+_BY_REASON: dict[str, type[ProviderError]] = {
+    fault.reason: fault
+    for fault in (
+        DeniedError,
+        GarbledAnswerError,
+        OutcomeUnknownError,
+        OutOfCapacityError,
+        RejectedError,
+        UnavailableError,
+    )
+} | {"Throttled": ThrottledError}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +51,8 @@ class Script:
     without ``_instance(s)``: ``create``, ``delete``, ``list``, ``capacity``, ``offers``, ``logs``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: str | None = None) -> None:
+        self._file = Path(file) if file else None
         self._next: dict[str, deque[Scripted]] = {}
         self._always: dict[str, ProviderError] = {}
         self._hold: asyncio.Event | None = None
@@ -52,8 +79,16 @@ class Script:
         """The fault of this call, if it is to have one."""
         if waiting := self._next.get(operation):
             return waiting.popleft()
-        always = self._always.get(operation)
+        always = self._always.get(operation) or self._from_file(operation)
         return None if always is None else Scripted(always)
+
+    def _from_file(self, operation: str) -> ProviderError | None:
+        try:
+            text = self._file.read_bytes() if self._file else b""
+        except FileNotFoundError:
+            return None
+        reason = orjson.loads(text).get(operation) if text else None
+        return None if reason is None else _BY_REASON[reason]("the faults file asks for it")
 
     def check(self, operation: str) -> None:
         """Raise the fault of this call, if it is to have one."""

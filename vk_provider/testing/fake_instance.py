@@ -31,6 +31,8 @@ class Plan:
     """What the service was told to run: the names of the containers, and how their life goes.
 
     ``init`` maps each init container to whether it is a sidecar, which runs beside the others.
+    ``ended_by`` makes its end no exit of its containers but the machine's, ``vanish_after_seconds``
+    takes it from the lists without a word, and ``openings`` are what containers write first.
     """
 
     containers: tuple[str, ...] = ("main",)
@@ -40,6 +42,9 @@ class Plan:
     run_seconds: float | None = None
     exit_code: int = 0
     log_every_seconds: float | None = None
+    ended_by: EndCause | None = None
+    vanish_after_seconds: float | None = None
+    openings: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,18 @@ class FakeInstance:
     def __post_init__(self) -> None:
         self.starts_at = self.created_at + self.plan.start_after_seconds
         if self.plan.run_seconds is not None:
-            self.end = End(self.starts_at + self.plan.run_seconds, self.plan.exit_code)
+            self.end = self._planned_end(self.starts_at + self.plan.run_seconds)
+
+    def _planned_end(self, at: float) -> End:
+        cause = self.plan.ended_by
+        if cause is None:
+            return End(at, self.plan.exit_code)
+        return End(at, None, cause, message=f"the annotation asks for this end: {cause}")
+
+    def is_shown(self, now: float) -> bool:
+        """Whether the service still knows of it."""
+        after = self.plan.vanish_after_seconds
+        return after is None or now < self.created_at + after
 
     @property
     def changes_at(self) -> tuple[float, ...]:
@@ -93,13 +109,15 @@ class FakeInstance:
     def is_billed(self, now: float, ended_is_free: bool = True) -> bool:
         """Does its bill run on?"""
         ended = ended_is_free and self.end is not None and self.end.at <= now
-        return self.deleted_at is None and not ended
+        return self.deleted_at is None and self.is_shown(now) and not ended
 
     def billed_until(self, now: float, ended_is_free: bool) -> float:
         """When its bill stopped, or ``now`` if it runs on."""
         stops = [now]
         if self.deleted_at is not None:
             stops.append(self.deleted_at)
+        if self.plan.vanish_after_seconds is not None:
+            stops.append(self.created_at + self.plan.vanish_after_seconds)
         if ended_is_free and self.end is not None:
             stops.append(self.end.at)
         return min(stops)

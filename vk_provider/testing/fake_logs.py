@@ -54,6 +54,8 @@ def _selected(lines: Sequence[LogLine], options: LogOptions) -> Sequence[LogLine
 
 def _lines(instance: FakeInstance, container: str, now: float) -> Iterator[LogLine]:
     found = list(_planned(instance, now))
+    if found and container in instance.plan.openings:
+        found.insert(1, (instance.starts_at, instance.plan.openings[container]))
     found += [(at, text) for at, name, text in instance.written if name == container]
     for at, text in sorted(found, key=lambda line: line[0]):
         yield LogLine(instance.wall_time(at), text)

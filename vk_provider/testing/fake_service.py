@@ -60,7 +60,7 @@ class FakeService:
     ) -> None:
         self.config = config or FakeConfig()
         self.clock = clock or _loop_time
-        self.script = Script()
+        self.script = Script(self.config.faults_file)
         self.ledger = Ledger(self.config.ended_is_free)
         self.calls: Counter[str] = Counter()
         self.requests: deque[Json] = deque(maxlen=_REQUESTS_KEPT)
@@ -111,7 +111,8 @@ class FakeService:
         return [
             each.observe(now, each.stamp)
             for each in self.instances.values()
-            if each.stamp and each.stamp.cluster_id == cluster_id and each.created_at + lag <= now
+            if each.stamp and each.stamp.cluster_id == cluster_id
+            if each.created_at + lag <= now and each.is_shown(now)
         ]
 
     def offers(self, gpu_count: int) -> Sequence[Offer]:
@@ -123,7 +124,8 @@ class FakeService:
     def find(self, ref: InstanceRef) -> FakeInstance:
         """An instance that is there. Raises ``InstanceNotFoundError``."""
         instance = self.instances.get(ref.id)
-        if instance is None or instance.deleted_at is not None:
+        gone = instance is None or instance.deleted_at is not None
+        if instance is None or gone or not instance.is_shown(self.clock()):
             raise InstanceNotFoundError(f"the service has no instance {ref.id}")
         return instance
 
@@ -137,7 +139,9 @@ class FakeService:
                 now = self.clock()
                 for ref in watcher.take(now):
                     instance = self.instances.get(ref)
-                    if instance and instance.stamp and instance.stamp.cluster_id == cluster_id:
+                    if instance is None or instance.stamp is None or not instance.is_shown(now):
+                        continue
+                    if instance.stamp.cluster_id == cluster_id:
                         yield instance.observe(now, instance.stamp)
                 await watcher.wait(self.clock())
 

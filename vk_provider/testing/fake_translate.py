@@ -2,8 +2,10 @@
 
 A pod's annotations steer its instance, so that tests and benchmarks across a process boundary can:
 ``fake.vk-provider.dev/start-after-seconds``, ``run-seconds``, ``exit-code``,
-``log-every-seconds``, ``out-of-capacity`` (``true``), ``rejected`` (why), ``unsupported`` (field
-paths, comma-separated).
+``vanish-after-seconds``, ``ended-by`` (``Lost``, ``Preempted``, ``Image``: what ends it after
+``run-seconds``), ``log-every-seconds``, ``log-request`` (``true``: each container first writes, as
+JSON, what it was asked to run), ``out-of-capacity`` (``true``), ``rejected`` (why),
+``unsupported`` (field paths, comma-separated).
 Fed by :mod:`.fake`; feeds :mod:`.fake_service`.
 """
 
@@ -12,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from vk_provider.faults import FieldProblem, UnsupportedFieldsError
 from vk_provider.pods.masking import MASK, masked
 from vk_provider.pods.reading import mapping, strings
-from vk_provider.pods.types import Json, Offer, ResolvedContainer, ResolvedPod
+from vk_provider.pods.types import EndCause, Json, Offer, ResolvedContainer, ResolvedPod
 from vk_provider.testing.fake_config import FakeConfig
 from vk_provider.testing.fake_instance import Plan
 
@@ -25,6 +29,7 @@ PREFIX = "fake.vk-provider.dev/"
 def request_for(pod: ResolvedPod, offer: Offer) -> dict[str, Any]:
     """The body of the create call. Raises ``UnsupportedFieldsError``."""
     problems = [*pod.unresolvable, *_asked_for(pod), *_numbers(pod, FakeConfig())[1]]
+    problems += _cause(pod)
     if problems:
         raise UnsupportedFieldsError(problems)
     stamp = pod.stamp
@@ -58,6 +63,7 @@ def plan_for(pod: ResolvedPod, config: FakeConfig) -> Plan:
     """How the life of the pod's instance is to go."""
     numbers, _ = _numbers(pod, config)
     every = (*pod.init_containers, *pod.containers)
+    cause, shows = wish(pod, "ended-by"), wish(pod, "log-request") == "true"
     return Plan(
         containers=tuple(each.name for each in pod.containers),
         init={
@@ -68,6 +74,9 @@ def plan_for(pod: ResolvedPod, config: FakeConfig) -> Plan:
         run_seconds=numbers["run-seconds"],
         exit_code=int(numbers["exit-code"] or 0),
         log_every_seconds=numbers["log-every-seconds"],
+        ended_by=None if cause is None else EndCause(cause),
+        vanish_after_seconds=numbers["vanish-after-seconds"],
+        openings={each.name: orjson.dumps(_container(each)) for each in every if shows},
     )
 
 
@@ -98,6 +107,14 @@ def _asked_for(pod: ResolvedPod) -> list[FieldProblem]:
     ]
 
 
+def _cause(pod: ResolvedPod) -> list[FieldProblem]:
+    value = wish(pod, "ended-by")
+    if value is None or value in tuple(EndCause):
+        return []
+    path = f"metadata.annotations[{PREFIX}ended-by]"
+    return [FieldProblem(path, f'found "{value}", allowed: {", ".join(EndCause)}')]
+
+
 def _numbers(
     pod: ResolvedPod, config: FakeConfig
 ) -> tuple[Mapping[str, float | None], list[FieldProblem]]:
@@ -107,6 +124,7 @@ def _numbers(
         "run-seconds": config.run_seconds,
         "exit-code": config.exit_code,
         "log-every-seconds": None,
+        "vanish-after-seconds": None,
     }
     problems: list[FieldProblem] = []
     for name in numbers:
