@@ -6,7 +6,7 @@ Fed by manifests and by providers that were built and not entered; feeds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vk_provider.faults import ConfigError, FieldProblem, ProviderError, UnsupportedFieldsError
@@ -16,6 +16,7 @@ from vk_provider.pod_defaults import UNKNOWN_UID
 from vk_provider.pods.admission import NodeView, admit, tolerates
 from vk_provider.pods.hints import hints
 from vk_provider.pods.names import MAX_PRICE, MIN_GPU_MEMORY
+from vk_provider.pods.reading import mappings
 from vk_provider.pods.references import ObjectKey, is_token_volume
 from vk_provider.pods.resolve import ResolveInput
 from vk_provider.pods.types import (
@@ -238,9 +239,9 @@ def _notes(workload: Workload, candidates: Sequence[Candidate]) -> Iterator[str]
             "use a Deployment or a Job"
         )
     spec = workload.pod["spec"]
-    if any(is_token_volume(volume) for volume in spec["volumes"]):
+    if any(is_token_volume(volume) for _, volume in mappings(spec, "volumes")):
         yield "the volume with the token for the home cluster's API is dropped"
-    tolerations = [entry for entry in spec.get("tolerations") or [] if isinstance(entry, Mapping)]
+    tolerations = [entry for _, entry in mappings(spec, "tolerations")]
     taints = {str(taint): taint for one in candidates for taint in one.node.permanent_taints}
     for taint in taints.values():
         if taint["effect"] in _REPELLING and not any(
