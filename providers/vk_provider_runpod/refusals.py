@@ -168,7 +168,10 @@ def _resources(pod: ResolvedPod, resources: Json, path: str) -> Iterator[Finding
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(_shown(entry) for entry in value)
+    # A sysctl, an SELinux option: its name says enough.
+    return str(value.get("name", "a mapping")) if isinstance(value, Mapping) else str(value)
 
 
 def ports(pod: ResolvedPod) -> Iterator[FieldProblem]:
