@@ -1,0 +1,84 @@
+"""The command line as a process: what a shell and a container see."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def vk_provider(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    command = [sys.executable, "-m", "vk_provider", *argv]
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_module_is_the_command() -> None:
+    """Exit code and output of `python -m vk_provider`."""
+    done = vk_provider("validate", "-f", str(ROOT / "deploy/samples/fake.yaml"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "node rehearsal is valid" in done.stdout
+
+
+def test_run_without_a_cluster_is_misuse_with_a_sentence() -> None:
+    """A kubeconfig that is not there is a configuration's fault, and no traceback."""
+    fake = str(ROOT / "deploy/samples/fake.yaml")
+
+    done = vk_provider("run", "-f", fake, "--kubeconfig", "/absent/kubeconfig")
+
+    assert done.returncode == 2
+    assert "/absent/kubeconfig" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_standard_input_is_a_file_too() -> None:
+    """A complaint names it as it was given."""
+    done = vk_provider("validate", "-f", "-", stdin="kind: Pod\n")
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == (
+        "-:1: apiVersion: missing, must be given; allowed: vk-provider.dev/v1alpha1"
+    )
+
+
+def test_a_closed_pipe_is_no_traceback() -> None:
+    """`vk-provider explain ... | head -1`."""
+    pod = "kind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x}]}\n---\n"
+    command = [sys.executable, "-m", "vk_provider", "explain", "-f", "-"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(pod * 200)
+        process.stdin.close()
+        errors = process.stderr.read()
+        assert process.wait(60) == 1
+
+    assert errors == ""
+
+
+def test_a_simulator_serves_until_it_is_told_to_stop() -> None:
+    """And ends without an error then."""
+    command = [sys.executable, "-m", "vk_provider", "simulate", "runpod", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        # Whatever it answers: it serves, so it has heard of signals by now.
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(first.split()[3], timeout=60).close()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+
+    assert "http://127.0.0.1:" in first
+    assert code == 0
