@@ -1,5 +1,6 @@
 """The shipped manifests: least rights, a locked-down pod, and parts that fit together."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from vk_provider.settings_file import load_settings
 
 BASE = Path(__file__).parents[3] / "deploy" / "kustomize"
 COMPONENTS = sorted(BASE.glob("components/*/kustomization.yaml"))
+CODE = BASE.parents[1] / "vk_provider"
 RIGHTS = [
     BASE / "cluster-rights.yaml",
     BASE / "namespace-rights.yaml",
@@ -121,6 +123,15 @@ def test_every_rule_says_which_code_needs_it(file: Path) -> None:
 
     assert first_lines
     assert all(lines[number - 1].lstrip().startswith("#") for number in first_lines)
+
+
+@pytest.mark.parametrize("file", RIGHTS, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_the_code_that_a_rule_names_exists(file: Path) -> None:
+    """A comment outlives a file otherwise."""
+    named = re.findall(r"\b(?:app|kube|loops|server)/\w+", file.read_text())
+
+    assert named
+    assert [name for name in named if not (CODE / f"{name}.py").is_file()] == []
 
 
 @pytest.mark.parametrize("file", RIGHTS, ids=lambda file: f"{file.parent.name}/{file.name}")
