@@ -1,7 +1,5 @@
 """YAML documents: every field knows its line, and every mistake has one."""
 
-import io
-import sys
 from pathlib import Path
 
 import pytest
@@ -130,10 +128,3 @@ def test_what_can_not_be_read_is_a_complaint(tmp_path: Path) -> None:
         ": can't be read: Is a directory",
         "/binary.yaml:2: is not UTF-8 text",
     ]
-
-
-def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with kubectl."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kind: A\n")))
-
-    assert [each.value for each in read_documents("-", [])] == [{"kind": "A"}]
