@@ -154,15 +154,12 @@ def _expect(holds: bool, what: str) -> None:
 
 
 async def _is_ready(stage: Stage) -> bool:
-    found = await stage.bed.get_json("/api/v1/nodes")
-    return any(
-        node["metadata"]["name"] == NODE
-        and any(
-            c["type"] == "Ready" and c["status"] == "True" for c in node["status"]["conditions"]
-        )
-        for node in found["items"]
-        if "conditions" in node["status"]
-    )
+    nodes = (await stage.bed.get_json("/api/v1/nodes"))["items"]
+    ours = [node["status"] for node in nodes if node["metadata"]["name"] == NODE]
+    conditions = [each for status in ours for each in status.get("conditions", [])]
+    return {"Ready": "True"}.items() <= {
+        each["type"]: each["status"] for each in conditions
+    }.items()
 
 
 async def _runs(stage: Stage, replicas: int) -> bool:

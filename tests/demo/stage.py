@@ -68,7 +68,7 @@ class Stage:
     async def until(
         self,
         what: str,
-        probe: Callable[[], Awaitable[T]],
+        probe: Callable[[], Awaitable[T | None]],
         seconds: float = PATIENCE_SECONDS,
     ) -> T:
         """Ask again and again until the answer is true; DemoError after ``seconds``."""
