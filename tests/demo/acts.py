@@ -154,7 +154,7 @@ def _expect(holds: bool, what: str) -> None:
 
 
 async def _is_ready(stage: Stage) -> bool:
-    nodes = (await stage.bed.get_json("/api/v1/nodes"))["items"]
+    nodes: list[dict[str, Any]] = (await stage.bed.get_json("/api/v1/nodes"))["items"]
     ours = [node["status"] for node in nodes if node["metadata"]["name"] == NODE]
     conditions = [each for status in ours for each in status.get("conditions", [])]
     return {"Ready": "True"}.items() <= {
@@ -167,7 +167,7 @@ async def _runs(stage: Stage, replicas: int) -> bool:
 
 
 async def _tells(stage: Stage, instances: int) -> bool:
-    annotations = (await stage.node())["metadata"]["annotations"]
+    annotations: dict[str, str] = (await stage.node())["metadata"]["annotations"]
     return annotations.get("vk-provider.dev/running-instances") == str(instances)
 
 
