@@ -1,0 +1,233 @@
+"""Volumes as container disk, one network volume, or files in env."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from vk_provider_runpod.config import RunPodConfig
+from vk_provider_runpod.volumes import MAX_FILES_BYTES, Storage, files_value, storage
+
+from vk_provider.pods.references import ObjectKey
+from vk_provider.pods.types import ResolvedPod
+from vk_provider.testing.builders import make_container, make_resolved_pod
+
+NETWORK = "runpod.vk-provider.dev/network-volume"
+WRAPPER = "runpod.vk-provider.dev/files-wrapper"
+
+
+def pod_with(
+    volumes: list[dict[str, Any]],
+    annotations: dict[str, str] | None = None,
+    size: int = 3,
+    **container: Any,
+) -> ResolvedPod:
+    """A pod that mounts every volume at ``/<name>``; a ConfigMap holds ``size`` bytes."""
+    mounts = [{"name": each["name"], "mountPath": f"/{each['name']}"} for each in volumes]
+    fields = {"volumeMounts": mounts} | container
+    key = ObjectKey("ConfigMap", "default", "settings")
+    return make_resolved_pod(
+        containers=[make_container(**fields)],
+        volumes=volumes,
+        metadata={"annotations": annotations or {}},
+        objects={key: {"data": {"a.ini": "x" * size}}},
+    )
+
+
+def paths(found: Storage) -> list[str]:
+    """The paths of the problems."""
+    return [problem.path for problem in found.problems]
+
+
+CONFIG_MAP = {"name": "conf", "configMap": {"name": "settings"}}
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+SCRATCH = {"name": "scratch", "emptyDir": {}}
+
+
+def test_a_pod_without_volumes_has_the_configured_disk(config: RunPodConfig) -> None:
+    """And nothing else."""
+    assert storage(pod_with([]), config) == Storage(20, {}, False, (), ())
+
+
+@pytest.mark.parametrize(
+    ("resources", "limit", "disk"),
+    [
+        ({"requests": {"ephemeral-storage": "10G"}}, None, 30),
+        ({"limits": {"ephemeral-storage": "10Gi"}}, None, 31),
+        ({}, "5G", 25),
+        ({"requests": {"ephemeral-storage": "3G"}}, "5G", 25),
+    ],
+)
+def test_scratch_space_comes_on_top_of_the_image(
+    config: RunPodConfig, resources: dict[str, Any], limit: str | None, disk: int
+) -> None:
+    """The larger of what is asked for and what the folders may hold, rounded up."""
+    folder = {"name": "scratch", "emptyDir": {"sizeLimit": limit} if limit else {}}
+
+    assert storage(pod_with([folder], resources=resources), config).disk_gb == disk
+
+
+def test_unreadable_sizes_are_refused(config: RunPodConfig) -> None:
+    """Each by its path."""
+    folder = {"name": "scratch", "emptyDir": {"sizeLimit": "much"}}
+    resources = {"requests": {"ephemeral-storage": "more"}}
+
+    assert paths(storage(pod_with([folder], resources=resources), config)) == [
+        "spec.containers[0].resources.requests[ephemeral-storage]",
+        "spec.volumes[0].emptyDir.sizeLimit",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["hostPath", "nfs", "csi", "ephemeral", "image"])
+def test_other_volumes_are_refused_by_kind(config: RunPodConfig, kind: str) -> None:
+    """Also where nothing mounts them."""
+    assert paths(storage(pod_with([{"name": "v", kind: {"x": 1}}]), config)) == [
+        f"spec.volumes[0].{kind}"
+    ]
+
+
+def test_memory_is_no_medium(config: RunPodConfig) -> None:
+    """RunPod has only the container disk."""
+    folder = {"name": "shm", "emptyDir": {"medium": "Memory"}}
+
+    assert paths(storage(pod_with([folder]), config)) == ["spec.volumes[0].emptyDir.medium"]
+
+
+def test_a_volume_without_a_source_is_a_folder(config: RunPodConfig) -> None:
+    """As the API server reads it."""
+    found = storage(pod_with([{"name": "bare"}]), config)
+
+    assert paths(found) == []
+    assert [note.path for note in found.notes] == ["spec.volumes[0].emptyDir"]
+
+
+def test_the_token_volume_is_no_volume(config: RunPodConfig) -> None:
+    """It was put there by admission, and the core drops it."""
+    source = {"serviceAccountToken": {"path": "token"}}
+    token = {"name": "kube-api-access-abcde", "projected": {"sources": [source]}}
+
+    assert paths(storage(pod_with([token]), config)) == []
+
+
+def test_files_need_the_wrapper(config: RunPodConfig) -> None:
+    """The message tells how."""
+    found = storage(pod_with([CONFIG_MAP]), config)
+
+    assert paths(found) == ["spec.volumes[0].configMap"]
+    assert WRAPPER in found.problems[0].message
+
+
+def test_the_wrapper_needs_a_command(config: RunPodConfig) -> None:
+    """Nobody knows an image's entrypoint from outside."""
+    found = storage(pod_with([CONFIG_MAP], {WRAPPER: "true"}), config)
+
+    assert paths(found) == ["spec.containers[0].command"]
+
+
+def test_the_wrapper_is_wanted_by_annotation_or_configuration(config: RunPodConfig) -> None:
+    """The annotation wins either way."""
+    always = replace(config, files_wrapper=True)
+
+    assert storage(pod_with([CONFIG_MAP], {WRAPPER: "true"}, command=["x"]), config).wrapped
+    assert storage(pod_with([CONFIG_MAP], command=["x"]), always).wrapped
+    assert not storage(pod_with([CONFIG_MAP], {WRAPPER: "false"}, command=["x"]), always).wrapped
+
+
+def test_the_wrapper_is_left_out_where_there_is_nothing_to_write(config: RunPodConfig) -> None:
+    """The image may have no shell."""
+    always = replace(config, files_wrapper=True)
+
+    assert not storage(pod_with([], command=["x"]), always).wrapped
+
+
+def test_many_bytes_of_files_are_refused(config: RunPodConfig) -> None:
+    """They travel in the environment."""
+    given: dict[str, Any] = {"annotations": {WRAPPER: "true"}, "command": ["x"]}
+
+    fits = storage(pod_with([CONFIG_MAP], size=MAX_FILES_BYTES, **given), config)
+    over = storage(pod_with([CONFIG_MAP], size=MAX_FILES_BYTES + 1, **given), config)
+
+    assert (paths(fits), paths(over)) == ([], ["spec.volumes[0].configMap"])
+
+
+def test_files_are_lines_of_mode_path_and_content(config: RunPodConfig) -> None:
+    """In base64, so that no path or content needs quoting."""
+    pod = pod_with([CONFIG_MAP, SCRATCH], command=["x"])
+
+    first, second = files_value(pod.containers[0], pod).split("\n")
+
+    mode, path, content = first.split(" ")
+    assert (mode, base64.b64decode(path), base64.b64decode(content)) == (
+        "644",
+        b"/conf/a.ini",
+        b"xxx",
+    )
+    assert second == f"dir {base64.b64encode(b'/scratch').decode()}"
+
+
+def test_a_claim_needs_a_network_volume(config: RunPodConfig) -> None:
+    """By annotation or configuration."""
+    mapped = {"network": [{"volumeId": "vol", "path": "/data"}]}
+
+    assert paths(storage(pod_with([CLAIM]), config)) == ["spec.volumes[0].persistentVolumeClaim"]
+    assert storage(pod_with([CLAIM], {NETWORK: "vol"}), config).mounts == mapped
+    configured = replace(config, network_volume_id="vol")
+    assert storage(pod_with([CLAIM]), configured).mounts == mapped
+    assert storage(pod_with([]), configured).mounts == {}
+
+
+def test_a_network_volume_without_a_claim_needs_a_path(config: RunPodConfig) -> None:
+    """A claim that is bound at home would only keep the pod at home."""
+    found = storage(pod_with([], {NETWORK: "vol:/models"}), config)
+
+    assert found.mounts == {"network": [{"volumeId": "vol", "path": "/models"}]}
+    bare = storage(pod_with([], {NETWORK: "vol"}), config)
+    assert paths(bare) == [f"metadata.annotations[{NETWORK}]"]
+
+
+def test_a_second_claim_is_refused(config: RunPodConfig) -> None:
+    """RunPod mounts one; a path in the annotation is one already."""
+    second = {"name": "more", "persistentVolumeClaim": {"claimName": "more"}}
+
+    assert paths(storage(pod_with([CLAIM, second], {NETWORK: "vol"}), config)) == [
+        "spec.volumes[1].persistentVolumeClaim"
+    ]
+    assert paths(storage(pod_with([CLAIM], {NETWORK: "vol:/models"}), config)) == [
+        "spec.volumes[0].persistentVolumeClaim"
+    ]
+
+
+@pytest.mark.parametrize("key", ["subPath", "subPathExpr"])
+def test_a_part_of_a_claim_is_refused(config: RunPodConfig, key: str) -> None:
+    """RunPod mounts the whole."""
+    mount = {"name": "data", "mountPath": "/data", key: "part"}
+
+    found = storage(pod_with([CLAIM], {NETWORK: "vol"}, volumeMounts=[mount]), config)
+
+    assert paths(found) == [f"spec.containers[0].volumeMounts[0].{key}"]
+
+
+def test_what_differs_from_home_is_noted(config: RunPodConfig) -> None:
+    """Folders, files that don't change, claims that can be written."""
+    claim = {"name": "data", "mountPath": "/data", "readOnly": True}
+    mounts = [claim, *({"name": name, "mountPath": f"/{name}"} for name in ("conf", "scratch"))]
+    annotations = {WRAPPER: "true", NETWORK: "vol"}
+    pod = pod_with([CLAIM, CONFIG_MAP, SCRATCH], annotations, volumeMounts=mounts, command=["x"])
+
+    notes = {note.path: note.note for note in storage(pod, config).notes}
+
+    assert list(notes) == [
+        "spec.volumes[0].persistentVolumeClaim",
+        "spec.volumes[1].configMap",
+        "spec.volumes[2].emptyDir",
+    ]
+    assert "start wrapper" in notes["spec.volumes[2].emptyDir"]
+
+
+def test_a_mount_of_nothing_is_overlooked(config: RunPodConfig) -> None:
+    """The API server refuses it."""
+    mount = {"name": "nothing", "mountPath": "/x"}
+
+    assert paths(storage(pod_with([], volumeMounts=[mount]), config)) == []
