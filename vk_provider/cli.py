@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from vk_provider import __version__, log
-from vk_provider.candidates import configured, with_defaults
-from vk_provider.explain import explain
-from vk_provider.explain_text import render
 from vk_provider.faults import ConfigError, VkProviderError
+from vk_provider.offline.candidates import configured, with_defaults
+from vk_provider.offline.explain import explain
+from vk_provider.offline.explain_text import render
+from vk_provider.offline.workloads import read_manifests
 from vk_provider.output import Style, complain, say
 from vk_provider.registry import SIMULATORS, installed, load_simulator
 from vk_provider.settings import NodeSettings
 from vk_provider.settings_file import load_settings
-from vk_provider.workloads import read_manifests
 from vk_provider.yaml_documents import Complaint, read_documents
 
 DONE, FAULT, MISUSE = 0, 1, 2

@@ -1,6 +1,6 @@
 """Words on a terminal: what commands print, with emphasis where a person looks.
 
-Fed by :mod:`vk_provider.cli` and :mod:`vk_provider.explain_text`; feeds standard output (results)
+Fed by :mod:`vk_provider.cli` and :mod:`vk_provider.offline`; feeds standard output (results)
 and standard error (complaints).
 """
 

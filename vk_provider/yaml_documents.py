@@ -2,7 +2,7 @@
 
 Safe YAML only; a key given twice is a mistake, since one of the two would silently win.
 Fed by files a person wrote; feeds :mod:`vk_provider.settings_file` and
-:mod:`vk_provider.workloads`.
+:mod:`vk_provider.offline.workloads`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 import pytest
 
+from vk_provider.offline.workloads import Manifests, read_manifests
 from vk_provider.pods.references import ObjectKey
-from vk_provider.workloads import Manifests, read_manifests
 from vk_provider.yaml_documents import Complaint, parse_documents
 
 POD = "{containers: [{name: a, image: x}]}"

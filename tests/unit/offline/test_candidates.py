@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vk_provider.candidates import configured, with_defaults
+from vk_provider.offline.candidates import configured, with_defaults
 from vk_provider.settings_file import load_settings
 
 NODE = """\

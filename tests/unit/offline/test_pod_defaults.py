@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.pod_defaults import TOKEN_VOLUME, UNKNOWN_UID, with_defaults
+from vk_provider.offline.pod_defaults import TOKEN_VOLUME, UNKNOWN_UID, with_defaults
 
 
 def pod_of(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Resolves a pod without a cluster: Secrets are masked, and what was not supplied is made up. Pure.
 
 A secret's value is replaced before anything looks at it, so that no provider and no printer can
-show one. Fed by :mod:`vk_provider.workloads`; feeds :mod:`vk_provider.explain`.
+show one. Fed by :mod:`vk_provider.offline.workloads`; feeds :mod:`vk_provider.offline.explain`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What each backend would make of each workload, without an account and without a cluster. Pure.
 
 Fed by manifests and by providers that were built and not entered; feeds
-:mod:`vk_provider.explain_text`.
+:mod:`vk_provider.offline.explain_text`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vk_provider.faults import ConfigError, FieldProblem, ProviderError, UnsupportedFieldsError
-from vk_provider.offline_objects import OfflinePod, resolve_offline
+from vk_provider.offline.objects import OfflinePod, resolve_offline
+from vk_provider.offline.pod_defaults import UNKNOWN_UID
+from vk_provider.offline.workloads import Manifests, Workload
 from vk_provider.placement.ranking import Choice, rank
-from vk_provider.pod_defaults import UNKNOWN_UID
 from vk_provider.pods.admission import NodeView, admit, tolerates
 from vk_provider.pods.hints import hints
 from vk_provider.pods.names import MAX_PRICE, MIN_GPU_MEMORY
@@ -34,7 +35,6 @@ from vk_provider.provider import (
     SupportsOffers,
 )
 from vk_provider.registry import foreign_code
-from vk_provider.workloads import Manifests, Workload
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _REPELLING = ("NoSchedule", "NoExecute")

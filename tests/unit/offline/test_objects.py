@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from vk_provider.offline_objects import OfflinePod, masked, resolve_offline
+from vk_provider.offline.objects import OfflinePod, masked, resolve_offline
 from vk_provider.pods.references import ObjectKey
 from vk_provider.pods.resolve import ResolveInput
 from vk_provider.pods.types import Json

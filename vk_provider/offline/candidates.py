@@ -1,6 +1,6 @@
 """The backends that ``explain`` asks: those of a configuration, or every provider's defaults.
 
-Fed by :mod:`vk_provider.settings_file` or by what is installed; feeds :mod:`vk_provider.explain`.
+Fed by the configuration or by what is installed; feeds :mod:`.explain`.
 Providers are built and never entered, so nothing here needs an account or a network.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from vk_provider import __version__
-from vk_provider.explain import Candidate
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import MissingSecretProblem
 from vk_provider.node.object import NodeSpec, node_labels
+from vk_provider.offline.explain import Candidate
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.types import Json
 from vk_provider.provider import ProviderContext

@@ -1,6 +1,6 @@
 """Reports of ``explain`` as text that is pleasant to read. Pure.
 
-Fed by :mod:`vk_provider.explain`; feeds standard output.
+Fed by :mod:`vk_provider.offline.explain`; feeds standard output.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from vk_provider.explain import Judgement, Report
 from vk_provider.faults import FieldProblem
+from vk_provider.offline.explain import Judgement, Report
+from vk_provider.offline.workloads import Workload
 from vk_provider.output import Style
 from vk_provider.pods.types import Offer
-from vk_provider.workloads import Workload
 
 _PRICE_UNKNOWN = "known only with an account or a simulator"
 _SHOWN_OFFERS = 8

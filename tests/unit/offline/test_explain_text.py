@@ -5,14 +5,14 @@ from textwrap import dedent
 from types import MappingProxyType
 from typing import Any
 
-from vk_provider.explain import Candidate, Judgement, Report
-from vk_provider.explain_text import render
 from vk_provider.faults import FieldProblem
+from vk_provider.offline.explain import Candidate, Judgement, Report
+from vk_provider.offline.explain_text import render
+from vk_provider.offline.workloads import Workload, read_manifests
 from vk_provider.output import Style
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.references import ObjectKey
 from vk_provider.provider import FieldNote, Offer
-from vk_provider.workloads import Workload, read_manifests
 from vk_provider.yaml_documents import parse_documents
 
 JOB = "kind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"

@@ -1,7 +1,7 @@
 """A pod as the API server would store it: the defaults and the token volume of admission. Pure.
 
 Only what a translation may look at is filled in; ``explain`` would otherwise judge a pod that no
-node ever meets. Fed by :mod:`vk_provider.workloads`; the result goes to ``pods.resolve``.
+node ever meets. Fed by :mod:`vk_provider.offline.workloads`; the result goes to ``pods.resolve``.
 """
 
 from __future__ import annotations

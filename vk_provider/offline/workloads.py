@@ -1,6 +1,6 @@
 """Manifests become pods as a node would meet them: found in any template, with defaults. Pure.
 
-Fed by the documents of ``explain -f``; feeds :mod:`vk_provider.explain`. Whatever holds a pod
+Fed by the documents of ``explain -f``; feeds :mod:`.explain`. Whatever holds a pod
 template counts, known kind or not, so that a custom resource is explained like a Deployment.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vk_provider.pod_defaults import with_defaults
+from vk_provider.offline.pod_defaults import with_defaults
 from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
 from vk_provider.pods.types import Json
 from vk_provider.yaml_documents import Complaint, Document

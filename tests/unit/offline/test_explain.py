@@ -5,12 +5,12 @@ from typing import Self, cast
 
 import pytest
 
-from vk_provider.explain import Candidate, Judgement, Report, explain
 from vk_provider.faults import FieldProblem, RejectedError, UnsupportedFieldsError
+from vk_provider.offline.explain import Candidate, Judgement, Report, explain
+from vk_provider.offline.workloads import read_manifests
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.types import ResolvedPod
 from vk_provider.provider import Explanation, FieldNote, Offer, Provider, ProviderTraits
-from vk_provider.workloads import read_manifests
 from vk_provider.yaml_documents import parse_documents
 
 TAINT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
