@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tests.e2e.node_under_test import NodeUnderTest
+from tests.e2e.node_under_test import RUNNING, NodeUnderTest
 from tests.e2e.workloads import Workloads
 from tests.rig.control_plane import ControlPlane
+
+_LOG_LINES = 60
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -29,3 +31,16 @@ async def node(
 def workloads(control_plane: ControlPlane, namespace: str) -> Workloads:
     """The test's own namespace, with the words that tests need."""
     return Workloads(control_plane, namespace)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure shows the last lines of every node that runs."""
+    report = yield
+    if report.failed:
+        for one in RUNNING:
+            title = f"log of {one.process}"
+            report.sections.append((title, "\n".join(one.log.splitlines()[-_LOG_LINES:])))
+    return report

@@ -36,6 +36,8 @@ READY_SECONDS = 60.0
 FAKE: Sequence[Mapping[str, Any]] = ({"name": "fake", "provider": "fake"},)
 CAPACITY = {"cpu": "1000", "memory": "4Ti", "nvidia.com/gpu": "64", "pods": "500"}
 
+RUNNING: weakref.WeakSet[NodeUnderTest] = weakref.WeakSet()
+"""Those that have been started and have not left: whose log explains a failure."""
 _kubeconfigs: weakref.WeakKeyDictionary[ControlPlane, Path] = weakref.WeakKeyDictionary()
 
 
@@ -67,6 +69,7 @@ class NodeUnderTest:
         self.faults_file = bed.folder / f"{self.process}-faults.json"
         self.port, self.plain_port = bed.free_port(), bed.free_port()
         self._wait = wait
+        self._log_from = 0
         self._pair: Pair = bed.serving_pair("127.0.0.1", name=self.process)
         self._given = dict(spec or {})
 
@@ -122,9 +125,11 @@ class NodeUnderTest:
 
     async def start(self) -> None:
         """Start the process; returns when it leads and its Node is Ready."""
+        RUNNING.add(self)
         file = self.bed.folder / f"{self.process}.yaml"
         file.write_text(yaml.safe_dump(self.document()))
         kubeconfig = await kubeconfig_of(self.bed)
+        self._log_from = len(self.log)
         command: list[str | Path] = [COMMAND, "run", "-f", file, "--kubeconfig", kubeconfig]
         await self.bed.start(self.process, command)
         if self._wait:
@@ -162,6 +167,7 @@ class NodeUnderTest:
 
     async def leave(self) -> None:
         """Stop the process if it runs, and delete the Node, so that nothing is put there."""
+        RUNNING.discard(self)
         with contextlib.suppress(ProcessError):  # it has ended already, as a test may have wanted
             await self.stop()
         try:
@@ -220,9 +226,12 @@ class NodeUnderTest:
             return response.status, await response.text()
 
     async def _leads(self) -> bool:
-        if "is up, kubelet port" not in self.log.rpartition("nodes " + self.name)[2]:
+        if "is up, kubelet port" not in self.log[self._log_from :]:
             return False
-        status, _ = await self.plain("/readyz")
+        try:
+            status, _ = await self.plain("/readyz")
+        except aiohttp.ClientError:
+            return False
         return status == 200 and condition(await self.node(), "Ready").get("status") == "True"
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import ssl
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,13 @@ class Access:
             if response.status >= _BAD_REQUEST:
                 raise ApiError(response.status, text)
         return json.loads(text) if text[:1] in "{[" else text
+
+    async def watch(self, path: str) -> AsyncIterator[dict[str, Any]]:
+        """The watch events of a path (`/api/v1/nodes?watch=1`) as admin, until it ends."""
+        async with self._client().get(self.url + path) as response:
+            response.raise_for_status()
+            async for line in response.content:
+                yield json.loads(line)
 
     def kubeconfig_for_user(self, common_name: str, groups: Sequence[str] = ()) -> Path:
         """Return the path of a new kubeconfig with a client certificate for a user."""

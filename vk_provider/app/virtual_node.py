@@ -166,7 +166,8 @@ class VirtualNode:
             raise LeadershipLostError(f"node {self.settings.name}: another replica leads")
 
     async def _finish(self, node: Assembly, shell: Shell, working: asyncio.Future[None]) -> None:
-        self._stopping, self.leading = True, False
+        self._stopping = True
+        self._lead_on(False)
         logger.info("node %s: stopping; the instances run on", self.settings.name)
         await shell.drain(DRAIN_SECONDS)
         await node.events.drain()
@@ -214,7 +215,7 @@ class VirtualNode:
                 *node.loops(),
             ):
                 group.create_task(work, name=f"{spec.name}: {name}")
-            self.leading = True
+            self._lead_on(True)
             logger.info("node %s is up, kubelet port %d", spec.name, port)
 
     def _server(self, node: Assembly, client: KubeClient, authority: ClientCA) -> KubeletServer:
@@ -248,6 +249,10 @@ class VirtualNode:
             ),
             kubelet_port=port,
         )
+
+    def _lead_on(self, leading: bool) -> None:
+        self.leading = leading
+        self._metrics.leader.labels(self.settings.name).set(int(leading))
 
     def _address(self) -> str:
         return internal_address(self.settings.server.address)

@@ -56,12 +56,9 @@ class NodeLease:
         last = self.renewed
         try:
             await self._put()
-        except ConflictError:
-            self._lease = await self._client.get(self._path())
-            await self._put()
-        except KubeNotFoundError:
-            self._lease = None
-            self._on_late()
+        except (ConflictError, KubeNotFoundError):
+            # A Lease that is gone is a conflict too: the API server could have created it.
+            await self._look_again()
             await self._put()
         self.renewed = self._shell.clock.steady()
         if last is not None and self.renewed - last > DURATION_SECONDS:
@@ -74,6 +71,13 @@ class NodeLease:
             logger.warning("the lease of node %s was not renewed: %s", self._name, fault)
             return False
         return True
+
+    async def _look_again(self) -> None:
+        try:
+            self._lease = await self._client.get(self._path())
+        except KubeNotFoundError:
+            self._lease = None
+            self._on_late()
 
     async def _put(self) -> None:
         now = self._shell.clock.now()
