@@ -167,7 +167,8 @@ class VirtualNode:
 
     async def _finish(self, node: Assembly, shell: Shell, working: asyncio.Future[None]) -> None:
         self._stopping = True
-        self._lead_on(False)
+        self.leading = False
+        self._metrics.leader.labels(self.settings.name).set(0)
         logger.info("node %s: stopping; the instances run on", self.settings.name)
         await shell.drain(DRAIN_SECONDS)
         await node.events.drain()
@@ -215,7 +216,8 @@ class VirtualNode:
                 *node.loops(),
             ):
                 group.create_task(work, name=f"{spec.name}: {name}")
-            self._lead_on(True)
+            self.leading = True
+            self._metrics.leader.labels(spec.name).set(1)
             logger.info("node %s is up, kubelet port %d", spec.name, port)
 
     def _server(self, node: Assembly, client: KubeClient, authority: ClientCA) -> KubeletServer:
@@ -249,10 +251,6 @@ class VirtualNode:
             ),
             kubelet_port=port,
         )
-
-    def _lead_on(self, leading: bool) -> None:
-        self.leading = leading
-        self._metrics.leader.labels(self.settings.name).set(int(leading))
 
     def _address(self) -> str:
         return internal_address(self.settings.server.address)
