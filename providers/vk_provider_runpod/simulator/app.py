@@ -7,6 +7,7 @@ Fed by any client of the API; feeds ``model`` and answers with ``views``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
@@ -144,7 +145,9 @@ def _hang_up(request: web.Request) -> web.Response:
 async def _facts(operation: str, request: web.Request) -> dict[str, Any]:
     if operation != "createPod":
         return {"text": request.path, "cursor": request.query.get("cursor")}
-    body = await read_json(request)
+    body: Any = None
+    with suppress(RefusalError):  # a malformed body is refused in its turn, after the faults
+        body = await read_json(request)
     if not isinstance(body, dict):
         return {}
     gpu, env = body.get("gpu"), body.get("env")

@@ -34,7 +34,9 @@ class Line:
 def lines(pod: SimulatedPod, now: float) -> list[Line]:
     """Everything the pod has logged until now, in order, the last 5,000 lines."""
     until = min(now, pod.ended[1] if pod.ended else now, pod.deleted_at or now)
-    found = sorted(_all(pod, until), key=lambda line: line.at)[-MOST_LINES:]
+    # In whole microseconds, as they are shown: a cursor that comes back must still compare equal.
+    exact = (replace(line, at=round(line.at, 6)) for line in _all(pod, until))
+    found = sorted(exact, key=lambda line: line.at)[-MOST_LINES:]
     # Numbered within its moment, so that a line keeps its id when older ones are dropped.
     seen: Counter[float] = Counter()
     numbered = []
