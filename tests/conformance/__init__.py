@@ -1,0 +1,1 @@
+"""The official suites, run against our node: `python -m tests.conformance`."""
