@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import datetime
 from typing import Any
 
@@ -69,8 +70,8 @@ async def test_taint_is_there_from_the_first_write(control_plane: ControlPlane) 
 async def _first_node(bed: ControlPlane, name: str, taints: list[Any]) -> None:
     """The taints of the first version of a Node, by a watch that began before it."""
     path = f"/api/v1/nodes?watch=1&timeoutSeconds=60&fieldSelector=metadata.name={name}"
-    async for event in bed.watch(path):
-        taints.append(event["object"]["spec"].get("taints", []))
+    async for line in bed.stream_lines(path):
+        taints.append(json.loads(line)["object"]["spec"].get("taints", []))
         return
 
 

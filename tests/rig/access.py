@@ -129,12 +129,12 @@ class Access:
                 raise ApiError(response.status, text)
         return json.loads(text) if text[:1] in "{[" else text
 
-    async def watch(self, path: str) -> AsyncIterator[dict[str, Any]]:
-        """The watch events of a path (`/api/v1/nodes?watch=1`) as admin, until it ends."""
+    async def stream_lines(self, path: str) -> AsyncIterator[str]:
+        """The lines of an answer as they come, as admin: a watch, a log that is followed."""
         async with self._client().get(self.url + path) as response:
             response.raise_for_status()
             async for line in response.content:
-                yield json.loads(line)
+                yield line.decode().rstrip("\n")
 
     def kubeconfig_for_user(self, common_name: str, groups: Sequence[str] = ()) -> Path:
         """Return the path of a new kubeconfig with a client certificate for a user."""
