@@ -26,8 +26,9 @@ from tenacity import (
     stop_before_delay,
 )
 
-from vk_provider.faults import GoneError, KubeUnavailableError
+from vk_provider.faults import GoneError, KubeError, KubeUnavailableError
 from vk_provider.kube.answers import TOO_MANY_REQUESTS, decode, fault_of
+from vk_provider.kube.observer import Observer, Unobserved, resource_of
 from vk_provider.kube.transport import NOT_SENT, Identity, Request, Transport, read_lines
 from vk_provider.pods.types import Json
 
@@ -51,10 +52,17 @@ class KubeClient:
     """One identity's calls to one API server. Use as an async context manager."""
 
     def __init__(
-        self, credentials: Identity, *, connections: int = 16, timeout_seconds: float = 30.0
+        self,
+        credentials: Identity,
+        *,
+        connections: int = 16,
+        timeout_seconds: float = 30.0,
+        observer: Observer | None = None,
     ) -> None:
         self.serves_watch_list = True
         """False once the API server has refused ``sendInitialEvents``; ``kube.watch`` sets it."""
+        self.observer: Observer = observer or Unobserved()
+        """Told of every answer; ``kube.watch`` tells it of resumed watches."""
         self._transport = Transport(credentials, connections, timeout_seconds)
 
     async def __aenter__(self) -> Self:
@@ -127,7 +135,12 @@ class KubeClient:
         a stream that breaks raises :class:`~vk_provider.faults.KubeUnavailableError`.
         """
         request = Request("GET", _url(path, params))
-        response = await self._transport.open_stream(request)
+        try:
+            response = await self._transport.open_stream(request)
+        except KubeError as fault:
+            self.observer.request("WATCH", resource_of(path), fault.code)
+            raise
+        self.observer.request("WATCH", resource_of(path), response.status)
         try:
             async with aclosing(read_lines(response.content, request.call)) as lines:
                 yield lines
@@ -146,7 +159,13 @@ class KubeClient:
         return await retrying(self._once, request)
 
     async def _once(self, request: Request) -> dict[str, Any]:
-        answer = await self._transport.send(request)
+        resource = resource_of(request.target)
+        try:
+            answer = await self._transport.send(request)
+        except KubeError as fault:
+            self.observer.request(request.verb, resource, fault.code)
+            raise
+        self.observer.request(request.verb, resource, answer.code)
         if answer.code >= 400:
             raise fault_of(answer.code, answer.body, request.call, answer.retry_after)
         return decode(answer.body, request.call)

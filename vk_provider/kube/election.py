@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from vk_provider.faults import ConflictError, KubeError, KubeNotFoundError
+from vk_provider.faults import ConflictError, ForbiddenError, KubeError, KubeNotFoundError
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient
 from vk_provider.pods.types import Json
@@ -51,6 +51,9 @@ class LeaderElection:
         """Set when leadership has ended otherwise than by :meth:`release`."""
         self.holder = ""
         """Who held the Lease when it was last seen."""
+        self.fault: KubeError | None = None
+        """Why the Lease could not be read or written the last time; None if it could."""
+        self._complaint = ""
         self._client = client
         self._path = paths.lease(namespace, name)
         self._collection = paths.leases(namespace)
@@ -114,11 +117,26 @@ class LeaderElection:
             return False
         except (KubeError, TimeoutError) as fault:
             cause = str(fault) or f"no answer within {patience:.1f} s"
-            logger.warning("lease %s not renewed: %s", self._metadata["name"], cause)
+            self._complain(fault if isinstance(fault, KubeError) else KubeError(cause))
             return False
+        self.fault, self._complaint = None, ""
         if written:
             self._valid_until = started + self._timings.renew_deadline
         return written
+
+    def _complain(self, fault: KubeError) -> None:
+        """Once per cause, since it is tried again every other second."""
+        self.fault = fault
+        words = str(fault)
+        if isinstance(fault, ForbiddenError):
+            namespace = self._metadata["namespace"]
+            words += (
+                f"; grant get, create and update of leases.coordination.k8s.io in namespace "
+                f"{namespace} to the identity of this process"
+            )
+        if words != self._complaint:
+            self._complaint = words
+            logger.warning("lease %s not renewed: %s", self._metadata["name"], words)
 
     async def _take(self) -> bool:
         if self._lease is None or self.holder != self._identity:

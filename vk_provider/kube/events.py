@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -60,7 +60,8 @@ class Pace:
 
 
 class EventRecorder:
-    """Takes Events from anywhere and writes them while :meth:`run` runs."""
+    """Takes Events from anywhere and writes them while :meth:`run` runs. ``observe`` is told why
+    one was not written."""
 
     def __init__(
         self,
@@ -70,11 +71,13 @@ class EventRecorder:
         *,
         limits: Limits | None = None,
         pace: Pace | None = None,
+        observe: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.dropped = 0
         """Events that were not written: too many waiting, or refused by the API server."""
         self.suppressed = 0
         """Events that were held back because their object had said enough."""
+        self._observe = observe
         self._client = client
         self._source = {"component": component, "host": host}
         self._correlator = EventCorrelator(limits)
@@ -104,11 +107,13 @@ class EventRecorder:
         entry = self._correlator.correlate(occurrence, time.time())
         if entry is None:
             self.suppressed += 1
+            self._observe("Suppressed")
             return
         self._waiting[entry.number] = entry
         if len(self._waiting) > self._pace.most_waiting:
             self._waiting.popitem(last=False)
             self.dropped += 1
+            self._observe("QueueFull")
         self._idle.clear()
         self._arrived.set()
 
@@ -172,6 +177,7 @@ class EventRecorder:
 
     def _drop(self, entry: Entry, fault: KubeError) -> None:
         self.dropped += 1
+        self._observe("Refused")
         logger.debug("Event %s was not written: %s", entry.occurrence.reason, fault)
 
     def _body(self, entry: Entry) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from vk_provider.faults import (
 )
 from vk_provider.kube.answers import status_fault
 from vk_provider.kube.client import KubeClient
+from vk_provider.kube.observer import resource_of
 from vk_provider.pods.types import Json
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -120,11 +121,16 @@ async def watch(
         except KubeError as error:
             fault = error
             source.learn(error)
+        client.observer.watch_restarted(resource_of(path), _why(fault))
         lasted = time.monotonic() - started
         failures = 0 if lasted >= source.timings.healthy_seconds else failures + 1
         if fault is not None and not isinstance(fault, GoneError):
             yield Interrupted(fault)
         await asyncio.sleep(_pause(failures, source.timings, fault))
+
+
+def _why(fault: KubeError | None) -> str:
+    return "Ended" if fault is None else fault.reason or type(fault).__name__
 
 
 def _pause(failures: int, timings: WatchTimings, fault: KubeError | None) -> float:
