@@ -24,6 +24,10 @@ class Closed(StrEnum):
     OUTAGE = "outage"
 
 
+_NOT_BY_TIME = (Closed.OUTAGE, Closed.BUDGET)
+"""What ends by a list that works, or by instances that end, and not by waiting."""
+
+
 @dataclass(frozen=True, slots=True)
 class DoorLimits:
     """Cool-downs in seconds: the first, and the cap of the doubling. ``denied_first`` is for
@@ -149,10 +153,9 @@ class Door:
     def view(self, now: float) -> DoorView:
         """The state at ``now``, after letting a finished cool-down turn into half-open."""
         self._tick(now)
-        if self._why is Closed.OUTAGE:
-            return DoorView(self._why, self._closed.message, 0)  # opens by a list, not by time
         if self._why is not None:
-            return DoorView(self._why, self._closed.message, 0, self._closed.until)
+            until = None if self._why in _NOT_BY_TIME else self._closed.until
+            return DoorView(self._why, self._closed.message, 0, until)
         left = self._creates.left()
         return DoorView() if left is None else DoorView(message="reopening", headroom=left)
 
@@ -225,6 +228,13 @@ class Door:
         elif self._why is not None:
             self._judge(self._closed.message, now, 0.0)  # closed for another reason from now on
 
+    def over_budget(self, message: str | None) -> None:
+        """The default need costs more than is left of the budget (a message), or fits again."""
+        if message is not None:
+            self._why, self._closed.message, self._creates.room = Closed.BUDGET, message, None
+        elif self._why is Closed.BUDGET:
+            self._open_a_gap()
+
     def _judge(self, message: str, now: float, jitter: float) -> None:
         reasons = [door.closed(now) for door in self.backends.values()]
         if None in reasons:
@@ -237,9 +247,8 @@ class Door:
         self._why, self._closed.message, self._creates.room = why, message, None
 
     def _tick(self, now: float) -> None:
-        if self._why in (None, Closed.OUTAGE) or now < self._closed.until:
-            return
-        self._open_a_gap()
+        if self._why is not None and self._why not in _NOT_BY_TIME and now >= self._closed.until:
+            self._open_a_gap()
 
     def _open_a_gap(self) -> None:
         self._why = None

@@ -13,6 +13,7 @@ Read next: ``starting`` (pods without an instance), ``ending`` (pods on their wa
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from enum import StrEnum
 
 from vk_provider.faults import InvalidTransitionError
@@ -30,7 +31,7 @@ from vk_provider.pods.ending import (
 )
 from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.starting import starting
-from vk_provider.pods.types import InstancePhase
+from vk_provider.pods.types import InstancePhase, Verdict
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
 
@@ -154,13 +155,29 @@ def _creating(record: Record, world: World) -> list[Action]:
 
 def _uncertain(record: Record, world: World) -> list[Action]:
     """No second create anywhere until lists show that the first made nothing."""
-    return _creating(record, world) or stranded(record, world)
+    verdict = _given_up(record, world)
+    if verdict is not None:
+        return conclude(record, verdict)
+    return _creating(record, world) or [*stranded(record, world), *_giving_up(record, world)]
+
+
+def _given_up(record: Record, world: World) -> Verdict | None:
+    backend = record.backend or ""
+    return verdicts.given_up(backend, world.silence(backend), world.limits.backend_lost)
+
+
+def _giving_up(record: Record, world: World) -> list[Action]:
+    """A timer for that, since a backend that is configured no longer brings no news at all."""
+    limit = world.limits.backend_lost
+    if limit is None:
+        return []
+    return [WakeAt(world.now + timedelta(seconds=limit - world.silence(record.backend or "")))]
 
 
 def _live(record: Record, world: World) -> list[Action]:
     """Report what is observed; end the pod when the observation, or its deadline, says so."""
     assert record.pod is not None
-    verdict = verdicts.overdue(record.pod, world.now)
+    verdict = verdicts.overdue(record.pod, world.now) or _given_up(record, world)
     seen = record.observation
     if verdict is None and seen is not None:
         facts = world.facts.get(record.backend or "", BackendFacts())

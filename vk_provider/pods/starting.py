@@ -115,7 +115,8 @@ def _capacity(record: Record, pod: Json, world: World) -> list[Action] | None:
     if record.refusals and not hopeful:
         message = "; ".join(record.refusals)
         return conclude(record, verdicts.failed(FailedReason.REJECTED, message))
-    message = record.words or prepared.shortage or "every offer for it is cooling down"
+    message = record.words or prepared.shortage or world.over_budget(hopeful)
+    message = message or "every offer for it is cooling down"
     if record.short_at is None:
         backends = tuple(sorted({c.backend for c in hopeful}))
         report = ReportShortage(backends, message, _is_default_need(pod, prepared), world.now)

@@ -42,6 +42,14 @@ def lost(backend: str | None) -> Verdict:
     return failed(FailedReason.PROVIDER_LOST, f"the instance is gone from the backend{where}")
 
 
+def given_up(backend: str, silence: float, limit: float | None) -> Verdict | None:
+    """The opt-in end of a pod whose backend has been silent for ``limit`` seconds."""
+    if limit is None or silence < limit:
+        return None
+    message = f"the backend {backend} has given no list for {silence:.0f} s"
+    return failed(FailedReason.PROVIDER_LOST, message)
+
+
 def overdue(pod: Json, now: datetime) -> Verdict | None:
     """``activeDeadlineSeconds``, counted from ``status.startTime`` as a kubelet does."""
     started, limit = desired.start_time(pod), desired.active_deadline_seconds(pod)

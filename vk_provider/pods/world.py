@@ -6,7 +6,7 @@ Fed by ``loops.pod_workers`` (the door, the storm guard, the node's admission); 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,11 +27,14 @@ class BackendFacts:
 @dataclass(frozen=True, slots=True)
 class LifecycleLimits:
     """Seconds: how long a Job's pod waits for capacity; when Failed is written although the
-    instance is not confirmed gone; how often a waiting pod looks again."""
+    instance is not confirmed gone; how often a waiting pod looks again; after how long without a
+    backend's word its pods are given up (None: never, an outage of an API is no death of a pod).
+    """
 
     pending_deadline: float = 1800.0
     confirm_deadline: float = 300.0
     recheck: float = 15.0
+    backend_lost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class World:
     ``door_closed``: why no create may begin, or None. ``headroom``: creates that a half-open door
     still lets in; None: no limit. ``door_published``: the API server has the node's latest door,
     so a Failed pod's replacement will not be sent here. ``synced``: the pod cache is complete.
+    ``silence``: for how many seconds a backend has given no list. ``over_budget``: why none of
+    these offers may be rented, empty where money is not the reason.
     """
 
     now: datetime
@@ -55,3 +60,5 @@ class World:
     host_ip: str | None = None
     direct: bool = False
     limits: LifecycleLimits = LifecycleLimits()
+    silence: Callable[[str], float] = lambda _: 0.0
+    over_budget: Callable[[Sequence[Candidate]], str] = lambda _: ""
