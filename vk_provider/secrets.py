@@ -19,6 +19,7 @@ from vk_provider.faults import (
     KubeNotFoundError,
     UnavailableError,
 )
+from vk_provider.log import redact
 
 ReadSecret = Callable[[str, str, str], Awaitable[str]]
 """``(namespace, name, key) -> value`` of a Secret in the home cluster; raises ``KubeError``."""
@@ -55,6 +56,7 @@ class SecretSource:
 
     async def read(self, read_secret: ReadSecret | None = None) -> str:
         """The value as it is now, without the line end that editors and ``kubectl`` leave behind.
+        From here on it is never printed.
 
         Raises:
             DeniedError: it is not there, not readable or empty: without it the backend refuses us.
@@ -67,6 +69,7 @@ class SecretSource:
         value = value.strip("\r\n")
         if not value:
             raise DeniedError(f"the secret in {self} is empty")
+        redact(value)
         return value
 
     def _from_machine(self) -> str:
