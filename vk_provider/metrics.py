@@ -80,6 +80,11 @@ class Metrics:
         self.invalid_transitions = self._counter(
             "invalid_transitions", "Records in a state without a name: our bug.", ("node",)
         )
+        self.internal_errors = self._counter(
+            "internal_errors",
+            "Bugs, ours or a provider's: each parks one pod for a while.",
+            ("node", "action"),
+        )
 
     def _about_the_api_server(self) -> None:
         self.api_requests = self._counter(

@@ -25,11 +25,13 @@ from vk_provider.kube.writer import StatusWriter
 from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.kept_logs import KeptLogs
-from vk_provider.loops.pod_actions import Means, PodActions
+from vk_provider.loops.means import Means
+from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
 from vk_provider.loops.preparation import PreparationSettings, Preparer
 from vk_provider.loops.relist import Relist, RelistSettings
 from vk_provider.loops.shell import Shell
+from vk_provider.loops.spending import Spending
 from vk_provider.loops.threshold import Threshold
 from vk_provider.node.door import Door, DoorLimits
 from vk_provider.node.object import NodeSpec, node_labels
@@ -68,8 +70,13 @@ class Assembly:
         self.kept_logs = KeptLogs()
         self.admitted = Admitted()
         self.cache = PodCache(client, settings.name)
-        self.events = EventRecorder(client, settings.name)
-        self.threshold = Threshold(_door(settings), StormGuard(_storm(settings)), shell)
+        self.events = EventRecorder(
+            client,
+            settings.name,
+            observe=lambda why: shell.metrics.events_dropped.labels(shell.node, why).inc(),
+        )
+        spending = Spending(settings.placement.budget_usd_per_hour)
+        self.threshold = Threshold(_door(settings), StormGuard(_storm(settings)), shell, spending)
         self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
         self.services: Services | None = None
@@ -86,6 +93,7 @@ class Assembly:
         if any(provider.traits.reaches_services for provider in providers.values()):
             self.services = Services(self.client)
         self.workers = PodWorkers(self._facts(), self.threshold, self._actions(), self.shell)
+        self.views.workers = self.workers
         for name, wired in self.backends.items():
             relist = Relist(
                 self._relist_settings(), wired, self.workers, self.threshold, self.shell
@@ -103,6 +111,11 @@ class Assembly:
         for name, (_, relist) in self.views.backends.items():
             yield f"list {name}", relist.run()
             yield f"watch {name}", relist.watch()
+
+    def close(self) -> None:
+        """Stop every timer."""
+        self.workers.close()
+        self.threshold.close()
 
     async def _take_pods_in(self) -> None:
         """Once the cache is complete: remember past failures, then hand out every pod."""
@@ -144,12 +157,14 @@ class Assembly:
         data = secret.get("data") or {}
         if key not in data:
             raise KubeNotFoundError(f"Secret {namespace}/{name} has no key {key}", 404)
-        return base64.b64decode(data[key]).decode()
+        return base64.b64decode(data[key]).decode(errors="replace")
 
     def _facts(self) -> NodeFacts:
         settings = self.settings
         limits = LifecycleLimits(
-            settings.pending_deadline_seconds, settings.confirm_deadline_seconds
+            settings.pending_deadline_seconds,
+            settings.confirm_deadline_seconds,
+            backend_lost=settings.fail_after_backend_lost_seconds,
         )
         return NodeFacts(
             name=settings.name,
@@ -192,6 +207,7 @@ class Assembly:
                 self.address,
                 settings.capacity,
                 settings.placement.policy is PlacementPolicy.CHEAPEST,
+                settings.namespaces,
             ),
             self.backends,
             self.references,
@@ -214,6 +230,7 @@ class Assembly:
             settings.name,
             settings.tick_seconds,
             settings.door.outage_after_seconds,
+            settings.fail_after_backend_lost_seconds,
         )
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from vk_provider.kube.cache import PodCache
 from vk_provider.loops.backend import Backend
+from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.relist import Relist
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
@@ -18,11 +19,16 @@ from vk_provider.node.describe import BackendView
 from vk_provider.node.door import Closed, DoorView
 from vk_provider.node.object import NodeView
 from vk_provider.pods import desired
+from vk_provider.pods.record import Existence
 from vk_provider.provider import capabilities
+
+YOUNG_SECONDS = 5.0
 
 
 class Views:
-    """Makes a ``NodeView`` when the heartbeat asks for one."""
+    """Makes a ``NodeView`` when the heartbeat asks for one. ``workers`` come with the wiring."""
+
+    workers: PodWorkers
 
     def __init__(self, address: str, cache: PodCache, threshold: Threshold, shell: Shell) -> None:
         self.backends: dict[str, tuple[Backend, Relist]] = {}
@@ -36,8 +42,8 @@ class Views:
         return NodeView(
             address=self._address,
             backends=tuple(self._backend(*each) for each in self.backends.values()),
-            in_use=self._in_use(),
-            headroom=door.headroom,
+            in_use={} if door.headroom is None else self._in_use(),
+            headroom=None if door.headroom is None else self._room(door.headroom),
             closed_reason=str(door.closed) if door.closed is not None else None,
             closed_message=door.message,
             closed_until=self._calendar(door.reopens_at),
@@ -53,14 +59,27 @@ class Views:
             health=known.health(now),
             is_ready=closed not in (Closed.DENIED, Closed.OUTAGE),
             capabilities=capabilities(backend.provider),
-            instances=relist.running,
-            usd_per_hour=relist.spending,
+            instances=relist.census.instances,
+            usd_per_hour=relist.census.usd_per_hour,
         )
 
     def _in_use(self) -> Mapping[str, Fraction]:
         """As the scheduler counts: every pod bound here that is not in a terminal phase."""
         bound = sum(not desired.is_terminal(pod) for pod in self._cache.pods())
         return {"pods": Fraction(bound)}
+
+    def _room(self, headroom: int) -> int:
+        """What a half-open door lets in beside those who were bound a moment ago: they are counted
+        as in use already, but have not passed the door yet."""
+        oldest = self._shell.clock.now() - timedelta(seconds=YOUNG_SECONDS)
+        on_their_way = sum(
+            record.exists is Existence.NONE
+            and record.in_flight is None
+            and record.verdict is None
+            and record.first_seen >= oldest
+            for record in self.workers.records.values()
+        )
+        return max(0, headroom - on_their_way)
 
     def _calendar(self, steady: float | None) -> datetime | None:
         if steady is None:

@@ -23,6 +23,8 @@ from vk_provider.settings import NodeSettings
 
 logger = logging.getLogger(__name__)
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
 
 async def run(
     nodes: Sequence[NodeSettings], kubeconfig: str | None = None, context: str | None = None
@@ -31,11 +33,14 @@ async def run(
     metrics = Metrics()
     metrics.observe_process()
     credentials = await load_credentials(Path(kubeconfig) if kubeconfig else None, context)
-    running = [VirtualNode(settings, credentials, metrics) for settings in nodes]
+    running = [
+        VirtualNode(settings, credentials, credentials.namespace, metrics) for settings in nodes
+    ]
     logger.info("vk-provider %s: nodes %s", __version__, ", ".join(n.name for n in nodes))
     stop = _stop_on_signals()
     ready: dict[str, Check] = {node.settings.name: node.unready for node in running}
-    application = plain_application(metrics.registry, {}, ready)
+    alive: dict[str, Check] = {node.settings.name: node.stuck for node in running}
+    application = plain_application(metrics.registry, alive, ready)
     plain = plain_listener(application, "", nodes[0].server.plain_port)
     try:
         await plain.start()
@@ -67,8 +72,16 @@ def _first(errors: ExceptionGroup[Exception]) -> Exception:
 
 
 def _stop_on_signals() -> asyncio.Event:
+    """The first signal asks for a clean stop; the second, of either kind, ends the process."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+
+    def begin() -> None:
+        stop.set()
+        for number in _STOPS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in _STOPS:
+        loop.add_signal_handler(number, begin)
     return stop

@@ -11,13 +11,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_after_delay,
-)
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 from tenacity.wait import wait_exponential_jitter
 
 from vk_provider.faults import (
@@ -43,6 +37,7 @@ T = TypeVar("T")
 CREATE_TRIES = 3
 CREATE_RETRY_SECONDS = 30.0
 OFFERS_SECONDS = 30.0
+FAILED_OFFERS_SECONDS = 5.0
 CALL_TIMEOUT_SECONDS = 30.0
 LIST_TIMEOUT_SECONDS = 60.0
 
@@ -59,26 +54,46 @@ class Backend:
         self._labels = (node_name, settings.name)
         self._clock = shell.clock
         self._metrics = shell.metrics
-        self._offers: dict[int, tuple[float, Sequence[Offer]]] = {}
+        self._may_act = shell.may_act
+        self._offers: dict[int, tuple[float, Sequence[Offer] | ProviderError]] = {}
         self._asking = asyncio.Lock()
 
     async def offers(self, gpu_count: int) -> Sequence[Offer]:
-        """What could carry so many GPUs: the catalogue, asked at most every OFFERS_SECONDS."""
+        """What could carry so many GPUs: the catalogue, asked at most every OFFERS_SECONDS. A
+        failure is remembered too, if shortly: a burst of pods must not queue for time-outs."""
         if not isinstance(self.provider, SupportsOffers):
             return (IMPLICIT_OFFER,)
         async with self._asking:
-            kept = self._offers.get(gpu_count)
-            if kept is not None and self._clock.steady() < kept[0] + OFFERS_SECONDS:
-                return kept[1]
-            offers = tuple(await self._bounded("offers", self.provider.list_offers(gpu_count)))
-            self._offers[gpu_count] = (self._clock.steady(), offers)
-            return offers
+            fresh_until, kept = self._offers.get(gpu_count, (0.0, ()))
+            if gpu_count not in self._offers or self._clock.steady() >= fresh_until:
+                kept = await self._ask(self.provider, gpu_count)
+        if isinstance(kept, ProviderError):
+            raise kept
+        return kept
+
+    async def _ask(
+        self, provider: SupportsOffers, gpu_count: int
+    ) -> Sequence[Offer] | ProviderError:
+        answer: Sequence[Offer] | ProviderError
+        try:
+            answer = tuple(await self._bounded("offers", provider.list_offers(gpu_count)))
+        except ProviderError as fault:
+            answer = fault
+        kept_for = FAILED_OFFERS_SECONDS if isinstance(answer, ProviderError) else OFFERS_SECONDS
+        self._offers[gpu_count] = (self._clock.steady() + kept_for, answer)
+        return answer
 
     async def create(self, resolved: ResolvedPod, offer: Offer) -> InstanceRef:
         """One instance, or a fault; see ``Provider.create_instance`` for the faults."""
+        begun = self._clock.steady()
+
+        def is_enough(state: RetryCallState) -> bool:
+            waited = self._clock.steady() - begun + state.upcoming_sleep
+            return state.attempt_number >= CREATE_TRIES or waited > CREATE_RETRY_SECONDS
+
         tries = AsyncRetrying(
             retry=retry_if_exception_type(UnavailableError),
-            stop=stop_after_attempt(CREATE_TRIES) | stop_after_delay(CREATE_RETRY_SECONDS),
+            stop=is_enough,
             wait=_pause,
             reraise=True,
         )
@@ -89,6 +104,8 @@ class Backend:
 
     async def delete(self, ref: InstanceRef, grace_seconds: int) -> None:
         """Order an instance's end; already gone is success."""
+        if not self._may_act():
+            raise UnavailableError("not ordered: another replica may lead now")
         limit = self.provider.traits.delete_timeout_seconds + grace_seconds
         await self._bounded("delete", self.provider.delete_instance(ref, grace_seconds), limit)
 
@@ -101,6 +118,8 @@ class Backend:
         return seen
 
     async def _create_once(self, resolved: ResolvedPod, offer: Offer) -> InstanceRef:
+        if not self._may_act():
+            raise UnavailableError("not created: another replica may lead now")
         limit = self.provider.traits.create_timeout_seconds
         try:
             async with asyncio.timeout(limit):
@@ -138,5 +157,5 @@ def _pause(state: RetryCallState) -> float:
     """A backend that asks for patience gets it; otherwise 1 s doubling, with jitter."""
     fault = state.outcome.exception() if state.outcome is not None else None
     if isinstance(fault, ThrottledError) and fault.retry_after_seconds is not None:
-        return min(fault.retry_after_seconds, CREATE_RETRY_SECONDS)
+        return max(0.0, fault.retry_after_seconds)
     return float(wait_exponential_jitter(initial=1.0, max=10.0)(state))

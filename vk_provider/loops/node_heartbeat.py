@@ -2,6 +2,7 @@
 
 Order matters when the door closes: allocatable first (exact, moves nobody), then the taint, and
 only then may pods be marked Failed, because their replacements come at once.
+What changes with every list (instances, spending) is sent at most once per ``check_seconds``.
 Fed by ``loops.threshold`` (the door) and ``loops.relist`` (health and spending); writes to
 ``nodes/status`` and ``nodes``.
 """
@@ -12,14 +13,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from vk_provider.faults import KubeError, KubeNotFoundError
+from vk_provider.faults import ConflictError, InvalidObjectError, KubeError, KubeNotFoundError
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient
 from vk_provider.loops.registration import register, set_taints
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.node.door import DoorView
-from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, drained, node_status
+from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, node_status
 from vk_provider.node.status_patch import node_status_patch
 from vk_provider.node.taints import unavailable
 from vk_provider.pods.types import Json
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
 REPORT_SECONDS = 300.0
+STUCK_SECONDS = 300.0
 RETRY_SECONDS = 2.0
 
 
@@ -41,6 +43,7 @@ class NodeHeartbeat:
         view: Callable[[DoorView], NodeView],
         threshold: Threshold,
         shell: Shell,
+        check_seconds: float = CHECK_SECONDS,
     ) -> None:
         self.node: Json = {}
         """The Node as the API server last answered it."""
@@ -49,8 +52,10 @@ class NodeHeartbeat:
         self._view = view
         self._threshold = threshold
         self._shell = shell
+        self._check_seconds = check_seconds
         self._reported: float | None = None
         self._again = False
+        self._fault = ""
         self._tainted: str | None = ""
 
     async def register(self) -> None:
@@ -61,6 +66,11 @@ class NodeHeartbeat:
         self._reported, self._tainted = None, ""
         await self.report()
 
+    def uid(self) -> str | None:
+        """The Node's UID; None before it was registered."""
+        uid: str | None = self.node.get("metadata", {}).get("uid")
+        return uid
+
     def report_all(self) -> None:
         """Somebody may have written over our conditions (a lease was late): send all again."""
         self._again = True
@@ -70,8 +80,9 @@ class NodeHeartbeat:
         """Report until cancelled."""
         while True:
             changed = self._threshold.changed
+            self._shell.beat("heartbeat", STUCK_SECONDS)
             try:
-                async with asyncio.timeout(CHECK_SECONDS):
+                async with asyncio.timeout(self._check_seconds):
                     await changed.wait()
             except TimeoutError:
                 pass
@@ -79,15 +90,13 @@ class NodeHeartbeat:
             if self._shell.may_act():
                 await self._try_report()
 
-    async def report(self, *, drain: bool = False) -> None:
+    async def report(self) -> None:
         """Send what differs from the API's Node; everything when five minutes have passed."""
         door = self._threshold.view()
         view, now = self._view(door), self._shell.clock.now()
         if self._again:
             self.node = await self._client.get(paths.node(self._spec.name))
         wanted = node_status(self._spec, view, now, self.node.get("status"))
-        if drain:
-            wanted = drained(wanted, now)
         due = self._again or self._is_due()
         patch = node_status_patch(self.node, wanted, heartbeat=due)
         if patch is not None:
@@ -116,17 +125,25 @@ class NodeHeartbeat:
     async def _try_report(self) -> None:
         try:
             await self.report()
-        except KubeNotFoundError:
-            logger.warning("node %s was deleted: registering it anew", self._spec.name)
+        except (KubeNotFoundError, ConflictError, InvalidObjectError):
+            # Deleted, or made anew by somebody: the PATCH carries the UID that we know.
             await self._try_register()
         except KubeError as fault:
-            logger.warning("the node's status was not written: %s", fault)
-            await asyncio.sleep(RETRY_SECONDS)
-            self._threshold.changed.set()
+            await self._failed(f"its status was not written: {fault}")
+        else:
+            self._fault = ""
 
     async def _try_register(self) -> None:
+        logger.warning("node %s was deleted or replaced: registering it anew", self._spec.name)
         try:
             await self.register()
         except KubeError as fault:
-            logger.warning("node %s was not registered: %s", self._spec.name, fault)
-            await asyncio.sleep(RETRY_SECONDS)
+            await self._failed(f"it was not registered: {fault}")
+
+    async def _failed(self, sentence: str) -> None:
+        """Said once, tried again soon."""
+        if sentence != self._fault:
+            self._fault = sentence
+            logger.warning("node %s: %s", self._spec.name, sentence)
+        await asyncio.sleep(RETRY_SECONDS)
+        self._threshold.changed.set()

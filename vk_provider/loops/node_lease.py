@@ -21,6 +21,7 @@ from vk_provider.node.lease import DURATION_SECONDS, INTERVAL_SECONDS, NAMESPACE
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+STUCK_SECONDS = 300.0
 
 
 class NodeLease:
@@ -42,10 +43,12 @@ class NodeLease:
         self._on_late = on_late
         self._shell = shell
         self._lease: dict[str, Any] | None = None
+        self._fault = ""
 
     async def run(self) -> None:
         """Renew every ten seconds, a little early at random, until cancelled."""
         while True:
+            self._shell.beat("lease", STUCK_SECONDS)
             pause = INTERVAL_SECONDS * (1 - 0.04 * self._shell.jitter())
             if self._shell.may_act() and not await self._try_renew():
                 pause = RETRY_SECONDS
@@ -68,8 +71,13 @@ class NodeLease:
         try:
             await self.renew()
         except KubeError as fault:
-            logger.warning("the lease of node %s was not renewed: %s", self._name, fault)
+            if str(fault) != self._fault:
+                self._fault = str(fault)
+                logger.warning("the lease of node %s was not renewed: %s", self._name, fault)
             return False
+        if self._fault:
+            self._fault = ""
+            logger.info("the lease of node %s is renewed again", self._name)
         return True
 
     async def _look_again(self) -> None:

@@ -9,42 +9,29 @@ Fed by ``kube.cache`` (pods), ``loops.relist`` (observations) and its own tasks;
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import timedelta
 
 from vk_provider.faults import InvalidTransitionError
-from vk_provider.loops.admitted import Admitted
+from vk_provider.loops.alarms import Alarms
+from vk_provider.loops.parking import Parking
+from vk_provider.loops.pod_accounts import PodAccounts
 from vk_provider.loops.pod_actions import PodActions
+from vk_provider.loops.pod_world import NodeFacts as NodeFacts
+from vk_provider.loops.pod_world import Surroundings
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
+from vk_provider.loops.turns import Turns
 from vk_provider.pods import actions as todo
-from vk_provider.pods import desired
 from vk_provider.pods import stimuli as news
-from vk_provider.pods.admission import Refusal
 from vk_provider.pods.lifecycle import decide, state
-from vk_provider.pods.record import Record, absorb, begin, tell
-from vk_provider.pods.types import InstancePhase, Json, PodUID, Verdict
-from vk_provider.pods.world import BackendFacts, LifecycleLimits, World
-
-logger = logging.getLogger(__name__)
+from vk_provider.pods.record import Existence, Record, absorb, begin, tell
+from vk_provider.pods.types import Json, PodUID
 
 MAX_TURNS = 12
 """Decisions within one step: each immediate answer brings one more. More is a loop, our bug."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What is true of the node as a whole, for every pod's world."""
-
-    name: str
-    backends: Mapping[str, BackendFacts]
-    refusal: Callable[[Json], Refusal | None]
-    admitted: Admitted
-    host_ip: str | None = None
-    direct: bool = False
-    limits: LifecycleLimits = field(default_factory=LifecycleLimits)
+_MAY_WAIT = (Existence.NONE, Existence.ABSENT)
+"""Pods that have no instance: they wait for the door, or for its being published."""
 
 
 class PodWorkers:
@@ -54,14 +41,17 @@ class PodWorkers:
         self, facts: NodeFacts, threshold: Threshold, acts: PodActions, shell: Shell
     ) -> None:
         self.records: dict[PodUID, Record] = {}
-        self._facts = facts
-        self._threshold = threshold
+        self.ready = asyncio.Event()
+        """Set once every pod of the first complete view was handed in."""
+        self._backends = tuple(facts.backends)
         self._acts = acts
         self._shell = shell
-        self._due: set[PodUID] = set()
-        self._timers: dict[PodUID, asyncio.TimerHandle] = {}
-        self._complete = False
-        threshold.subscribe(self.look_again)
+        self._accounts = PodAccounts(facts.admitted, threshold, shell)
+        self.surroundings = Surroundings(facts, threshold, self._accounts, shell)
+        self._alarms = Alarms(shell.clock, lambda uid: self.post(uid, news.Woken()))
+        self._turns = Turns(self._step)
+        self._parking = Parking(shell)
+        threshold.subscribe(self._turns.look_again)
 
     def pod_changed(self, uid: PodUID, pod: Json | None) -> None:
         """The pod cache has a new version, or none any more."""
@@ -72,7 +62,8 @@ class PodWorkers:
 
     def intake_complete(self) -> None:
         """Every pod of the first complete view was handed in: absence means something now."""
-        self._complete = True
+        self.surroundings.is_synced = True
+        self.ready.set()
 
     def references_changed(self, uids: Iterable[PodUID]) -> None:
         """A ConfigMap or Secret of these pods has changed."""
@@ -88,134 +79,77 @@ class PodWorkers:
                 return  # an answer for a pod that was forgotten meanwhile
             record = Record(uid, self._shell.clock.now())
         self.records[uid] = absorb(record, stimulus)
-        self._keep_accounts(uid, stimulus)
-        self._schedule(uid)
+        self._accounts.note(uid, stimulus)
+        self._turns.schedule(uid)
 
-    def look_again(self) -> None:
-        """The door has changed: pods without an instance, and ends that waited for it, look."""
-        for uid, record in self.records.items():
-            if record.ref is None:
-                self._schedule(uid)
-
-    def _keep_accounts(self, uid: PodUID, stimulus: news.Stimulus) -> None:
-        match stimulus:
-            case news.Observed(observation=seen) if seen.phase is InstancePhase.RUNNING:
-                self._threshold.storm.settle(uid)
-            case news.PodSeen(pod) if desired.is_terminal(pod):
-                self._facts.admitted.remove(uid)
-            case news.PodSeen(pod) if desired.placement(pod) is not None:
-                self._facts.admitted.add(uid, pod)
-
-    def _schedule(self, uid: PodUID) -> None:
-        if uid not in self._due:
-            self._due.add(uid)
-            asyncio.get_running_loop().call_soon(self._step, uid)
+    def close(self) -> None:
+        """Stop all timers; records stay as they are for whoever asks."""
+        self._alarms.close()
 
     def _step(self, uid: PodUID) -> None:
-        self._due.discard(uid)
+        try:
+            self._take_turns(uid)
+        except Exception as fault:  # noqa: BLE001  # A bug in a rule parks this pod alone.
+            pause = self._parking.park(self.records[uid], "Decide", fault)
+            self._alarms.set(uid, self._shell.clock.now() + timedelta(seconds=pause))
+        now = self.records.get(uid)
+        self._turns.waits(uid, now is not None and now.pod is not None and now.exists in _MAY_WAIT)
+
+    def _take_turns(self, uid: PodUID) -> None:
         for _ in range(MAX_TURNS):
             record = self.records.get(uid)
-            if record is None or not self._shell.may_act():
+            if record is None or not self._shell.may_act() or not self._turn(record):
                 return
-            if not self._turn(record):
-                return
-        self._invalid(uid, "decisions do not come to rest")
+        story = self.records[uid].story
+        raise InvalidTransitionError("its decisions do not come to rest", story)
 
     def _turn(self, record: Record) -> bool:
         """One decision and its actions; True if one of them was answered at once."""
         again = False
-        for action in decide(record, self._world(record)):
+        for action in decide(record, self.surroundings.world(record)):
             current = self.records.get(record.uid)
             if current is None:
                 return False
             current = tell(begin(current, action), f"{state(record)}: {type(action).__name__}")
             self.records[record.uid] = current
-            again = self._perform(current, action) or again
+            answer = self._perform(current, action)
+            if answer is not None:
+                self.records[record.uid] = absorb(self.records[record.uid], answer)
+                again = True
         return again
 
-    def _perform(self, record: Record, action: todo.Action) -> bool:
-        """Carry an action out; True if it was answered at once."""
-        uid = record.uid
+    def _perform(self, record: Record, action: todo.Action) -> news.Stimulus | None:
+        """Carry an action out; its answer, if it is known at once."""
         match action:
             case todo.Conclude(verdict):
-                return self._conclude(record, verdict)
+                self._accounts.conclude(record, verdict)
+                return news.Concluded(verdict, self._shell.clock.now())
             case todo.Announce(key, notice):
                 self._acts.announce(record, notice)
-                return self._answer(uid, news.Announced(frozenset({key})))
+                return news.Announced(frozenset({key}))
             case todo.Retry():
-                return self._answer(uid, news.Retried())
+                return news.Retried()
+        self._begin(record, action)
+        return None
+
+    def _begin(self, record: Record, action: todo.Action) -> None:
+        match action:
             case todo.WakeAt(at):
-                self._wake(uid, at)
+                self._alarms.set(record.uid, at)
             case todo.Forget():
-                self._forget(uid)
-            case todo.Enter() | todo.ReportShortage():
-                self._tell_threshold(record, action)
+                self._forget(record.uid)
+            case todo.Enter():
+                self._accounts.enter(record)
+            case todo.ReportShortage():
+                self._accounts.shortage(record, action, self._backends)
             case _:
-                if isinstance(action, todo.Prepare) and record.pod is not None:
-                    self._facts.admitted.add(uid, record.pod)  # it has passed the admission gate
+                if isinstance(action, todo.Prepare):
+                    self._accounts.prepare(record)
                 self._acts.begin(record, action, self.post)
-        return False
-
-    def _conclude(self, record: Record, verdict: Verdict) -> bool:
-        if verdict.phase == "Failed" and record.pod is not None:
-            self._threshold.charge(desired.owner_key(record.pod), record.uid)
-        if verdict.reason is not None:
-            self._shell.metrics.failed_verdicts.labels(self._facts.name, verdict.reason).inc()
-        return self._answer(record.uid, news.Concluded(verdict, self._shell.clock.now()))
-
-    def _tell_threshold(self, record: Record, action: todo.Enter | todo.ReportShortage) -> None:
-        if isinstance(action, todo.Enter):
-            self._threshold.enter(desired.owner_key(record.pod or {}), record.uid)
-        elif action.default_need:
-            self._threshold.exhausted(action.backends or self._facts.backends, action.message)
-
-    def _answer(self, uid: PodUID, stimulus: news.Stimulus) -> bool:
-        self.records[uid] = absorb(self.records[uid], stimulus)
-        return True
-
-    def _wake(self, uid: PodUID, at: datetime) -> None:
-        timer = self._timers.pop(uid, None)
-        if timer is not None:
-            timer.cancel()
-        delay = max(0.05, (at - self._shell.clock.now()).total_seconds())
-        loop = asyncio.get_running_loop()
-        self._timers[uid] = loop.call_later(delay, self.post, uid, news.Woken())
 
     def _forget(self, uid: PodUID) -> None:
         del self.records[uid]
-        timer = self._timers.pop(uid, None)
-        if timer is not None:
-            timer.cancel()
-        self._threshold.storm.settle(uid)
-        self._facts.admitted.remove(uid)
+        self._parking.forget(uid)
+        self._alarms.drop(uid)
+        self._accounts.forget(uid)
         self._acts.forget(uid)
-
-    def _invalid(self, uid: PodUID, sentence: str) -> None:
-        record = self.records[uid]
-        fault = InvalidTransitionError(f"pod {uid}: {sentence}", record.story)
-        self._shell.metrics.invalid_transitions.labels(self._facts.name).inc()
-        logger.error("%s; the last steps were: %s", fault, " | ".join(fault.story))
-
-    def _world(self, record: Record) -> World:
-        view = self._threshold.view()
-        owner = desired.owner_key(record.pod) if record.pod is not None else ""
-        return World(
-            now=self._shell.clock.now(),
-            facts=self._facts.backends,
-            held_until=lambda: self._threshold.held_until(owner, record.uid),
-            refusal=self._facts.refusal,
-            cooled=self._threshold.cooled,
-            door_closed=f"{view.closed}: {view.message}" if view.closed is not None else None,
-            headroom=view.headroom,
-            door_published=self._threshold.published,
-            synced=self._complete,
-            host_ip=self._facts.host_ip,
-            direct=self._facts.direct,
-            limits=self._facts.limits,
-        )
-
-    def close(self) -> None:
-        """Stop all timers; records stay as they are for whoever asks."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vk_provider.faults import FieldProblem, ProviderError, UnsupportedFieldsError
+from vk_provider.faults import (
+    FieldProblem,
+    ForbiddenError,
+    ProviderError,
+    UnsupportedFieldsError,
+)
 from vk_provider.kube.references import ReferenceCache
 from vk_provider.kube.services import Services
 from vk_provider.loops.backend import Backend
 from vk_provider.placement.ranking import Choice, rank
+from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.hints import hints
 from vk_provider.pods.references import ObjectKey, referenced
 from vk_provider.pods.resolve import Missing, ResolveInput, resolve
@@ -30,6 +36,8 @@ class PreparationSettings:
     host_ip: str
     capacity: Mapping[str, str]
     cheapest_first: bool
+    namespaces: tuple[str, ...] = ()
+    """Where ConfigMaps and Secrets may be read; empty: everywhere."""
 
 
 class Preparer:
@@ -56,20 +64,39 @@ class Preparer:
         wishes, problems = hints(pod)
         if problems:
             return Prepared(refusals=problems)
-        resolved = await self._resolve(uid, pod, wishes)
+        unreadable = await self._unreadable(uid, pod)
+        if unreadable:
+            reason = str(WaitingReason.CREATE_CONTAINER_CONFIG_ERROR)
+            return Prepared(missing=Waiting(reason, unreadable))
+        resolved = await self._resolve(pod, wishes)
         if isinstance(resolved, Missing):
             notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
             waiting = Waiting(resolved.reason, resolved.message)
             return Prepared(missing=waiting, notices=notices)
         return await self._place(resolved)
 
-    async def _resolve(
-        self, uid: PodUID, pod: Json, wishes: PlacementHints
-    ) -> ResolvedPod | Missing:
-        keys = referenced(pod)
+    async def _unreadable(self, uid: PodUID, pod: Json) -> str:
+        """Which references we may not read, in words; that is not the same as their absence."""
+        keys, granted = referenced(pod), self._settings.namespaces
+        outside = sorted(
+            {key.namespace for key in keys if granted and key.namespace not in granted}
+        )
+        if outside:
+            return (
+                f"ConfigMaps and Secrets of namespace {outside[0]} may not be read: this node's "
+                f"spec.namespaces are {', '.join(granted)}"
+            )
         self._references.want(uid, keys)
+        for key in sorted(keys):
+            found = await self._references.get(key)
+            fault = self._references.fault(key)
+            if found is None and isinstance(fault, ForbiddenError):
+                return f"{key.kind} {key.namespace}/{key.name} may not be read: {fault}"
+        return ""
+
+    async def _resolve(self, pod: Json, wishes: PlacementHints) -> ResolvedPod | Missing:
         objects: dict[ObjectKey, Json | None] = {
-            key: await self._references.get(key) for key in keys
+            key: await self._references.get(key) for key in referenced(pod)
         }
         services = None
         if self._services is not None:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from vk_provider.faults import GarbledAnswerError, ProviderError
-from vk_provider.loops.backend import Backend
+from vk_provider.loops.backend import LIST_TIMEOUT_SECONDS, Backend
+from vk_provider.loops.census import Census
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
-from vk_provider.pods.record import Existence
-from vk_provider.pods.stimuli import Missed, Observed
+from vk_provider.pods.record import Existence, Record
+from vk_provider.pods.stimuli import Missed, Observed, Woken
 from vk_provider.pods.types import InstancePhase, Observation, PodUID
 from vk_provider.provider import SupportsWatch
 
@@ -34,12 +35,14 @@ SUSPICIOUS_TIMES = 6
 
 @dataclass(frozen=True, slots=True)
 class RelistSettings:
-    """Seconds between two lists, and how long lists may fail before the door closes."""
+    """Seconds between two lists, how long lists may fail before the door closes, and after how
+    long the pods of a silent backend are given up (None: never)."""
 
     cluster_id: str
     node_name: str
     tick_seconds: float = 10.0
     outage_after_seconds: float = 60.0
+    lost_after_seconds: float | None = None
 
 
 class Relist:
@@ -53,9 +56,7 @@ class Relist:
         threshold: Threshold,
         shell: Shell,
     ) -> None:
-        self.last_good: float | None = None
-        self.spending: float = 0.0
-        self.running: int = 0
+        self.census = Census(settings.cluster_id, settings.node_name, backend.name, shell)
         self._settings = settings
         self._backend = backend
         self._workers = workers
@@ -66,9 +67,13 @@ class Relist:
         self._labels = (settings.node_name, backend.name)
 
     async def run(self) -> None:
-        """List at every tick until cancelled."""
+        """List at every tick until cancelled; not before every pod was handed in, since an
+        instance without a pod means something only then."""
+        await self._workers.ready.wait()
+        patience = LIST_TIMEOUT_SECONDS + 3 * self._settings.tick_seconds + 60.0
         while True:
             begun = self._shell.clock.steady()
+            self._shell.beat(f"list {self._backend.name}", patience)
             if self._shell.may_act():
                 await self.once()
             took = self._shell.clock.steady() - begun
@@ -77,17 +82,17 @@ class Relist:
 
     async def watch(self) -> None:
         """Take what the backend pushes, until cancelled; a broken stream is opened again."""
-        provider = self._backend.provider
-        while isinstance(provider, SupportsWatch):
+        provider, name = self._backend.provider, self._backend.name
+        if not isinstance(provider, SupportsWatch):
+            return
+        while True:
             try:
                 async for seen in provider.watch_instances():
-                    if self._is_ours(seen):
-                        at = self._shell.clock.now()
-                        self._workers.post(
-                            seen.stamp.pod_uid, Observed(self._backend.name, seen, at)
-                        )
+                    self._take(seen)
             except ProviderError as fault:
-                logger.warning("backend %s: its watch broke: %s", self._backend.name, fault)
+                logger.warning("backend %s: its watch broke: %s", name, fault)
+            except Exception:  # A bug in a provider's watch; the lists go on.
+                logger.exception("backend %s: its watch failed", name)
             await asyncio.sleep(1.0 + self._shell.jitter())
 
     async def once(self) -> None:
@@ -96,24 +101,27 @@ class Relist:
         try:
             seen = await self._backend.list()
         except ProviderError as fault:
-            self._failed(fault.reason, str(fault))
+            self._failed(fault.reason, str(fault) or fault.reason)
             return
-        except Exception:
-            # A bug in a provider is an outage of it, never the end of this loop.
+        except Exception:  # A bug in a provider is an outage of it, never the end of this loop.
             logger.exception("backend %s: the list failed", self._backend.name)
             self._failed("ProviderBug", "the provider failed; see the log")
             return
-        ours = [each for each in seen if self._is_ours(each)]
-        self._report(seen, ours)
+        ours = [each for each in seen if self.census.is_ours(each)]
         if self._suspicious(ours):
             self._failed("SuspiciouslyEmpty", "the list is empty although instances were there")
             return
         self._good()
         self._hand_out(ours, started_at)
+        self._report(seen, ours)
 
-    def _is_ours(self, seen: Observation) -> bool:
-        stamp, mine = seen.stamp, self._settings
-        return stamp.cluster_id == mine.cluster_id and stamp.node_name == mine.node_name
+    def _take(self, seen: Observation) -> None:
+        """A push about a pod that we know. Instances without one are the lists' business: they
+        alone count how often an orphan was seen."""
+        record = self._workers.records.get(seen.stamp.pod_uid)
+        if self.census.is_ours(seen) and record is not None and record.pod is not None:
+            at = self._shell.clock.now()
+            self._workers.post(seen.stamp.pod_uid, Observed(self._backend.name, seen, at))
 
     def _hand_out(self, ours: Sequence[Observation], started_at: datetime) -> None:
         name, lag = self._backend.name, self._backend.provider.traits.list_lag_seconds
@@ -121,7 +129,7 @@ class Relist:
         for each in ours:
             groups[each.stamp.pod_uid].append(each)
         for uid, group in groups.items():
-            kept = self._keep(uid, group)
+            kept = _keep(self._workers.records.get(uid), group)
             extras = tuple(
                 each.ref
                 for each in group
@@ -130,35 +138,28 @@ class Relist:
             self._workers.post(uid, Observed(name, kept, started_at, lag, extras))
         missed = Missed(name, started_at, lag)
         for uid, record in list(self._workers.records.items()):
-            if uid not in groups and record.backend == name and record.exists in _MAY_EXIST:
+            if uid not in groups and record.backend == name and record.may_exist:
                 self._workers.post(uid, missed)
-
-    def _keep(self, uid: PodUID, group: Sequence[Observation]) -> Observation:
-        """Of several instances with one stamp: the one we know, else the oldest."""
-        record = self._workers.records.get(uid)
-        known = [each for each in group if record is not None and each.ref == record.ref]
-        living = [each for each in group if each.phase is not InstancePhase.DELETING]
-        return min(known or living or group, key=_age)
 
     def _suspicious(self, ours: Sequence[Observation]) -> bool:
         """Empty, though several live instances were there that nobody ordered to end."""
-        if ours:
-            self._empty = 0
-            return False
-        expected = sum(
+        expected = 0 if ours else sum(map(self._is_expected, self._workers.records.values()))
+        self._empty = self._empty + 1 if expected >= SUSPICIOUS_FROM else 0
+        return 0 < self._empty < SUSPICIOUS_TIMES
+
+    def _is_expected(self, record: Record) -> bool:
+        return (
             record.exists is Existence.PRESENT
             and record.backend == self._backend.name
             and record.deleted_at is None
             and record.observation is not None
-            for record in self._workers.records.values()
         )
-        self._empty = self._empty + 1 if expected >= SUSPICIOUS_FROM else 0
-        return 0 < self._empty < SUSPICIOUS_TIMES
 
     def _good(self) -> None:
         if self._failing_since is not None:
             logger.info("backend %s: lists work again", self._backend.name)
-        self.last_good, self._failing_since = self._shell.clock.steady(), None
+        self._failing_since = None
+        self._workers.surroundings.last_heard[self._backend.name] = self._shell.clock.steady()
         self._threshold.outage(self._backend.name, None)
         self._shell.metrics.backend_up.labels(*self._labels).set(1)
 
@@ -173,30 +174,35 @@ class Relist:
             logger.warning("backend %s: the list failed: %s", self._backend.name, message)
         if now - self._failing_since >= self._settings.outage_after_seconds:
             self._threshold.outage(self._backend.name, message)
+        lost, silence = self._settings.lost_after_seconds, self._workers.surroundings.silence
+        if lost is not None and silence(self._backend.name) >= lost:
+            self._let_them_look()
+
+    def _let_them_look(self) -> None:
+        for uid, record in list(self._workers.records.items()):
+            if record.backend == self._backend.name and record.may_exist:
+                self._workers.post(uid, Woken())
 
     def _report(self, seen: Sequence[Observation], ours: Sequence[Observation]) -> None:
-        metrics = self._shell.metrics
-        phases = Counter(each.phase for each in ours)
-        for phase in InstancePhase:
-            metrics.instances.labels(*self._labels, str(phase)).set(phases[phase])
-        self.spending = sum(each.usd_per_hour or 0.0 for each in ours)
-        self.running = len(ours)
-        metrics.price_usd_per_hour.labels(*self._labels).set(self.spending)
-        garbled = [each for each in ours if each.phase is InstancePhase.UNKNOWN]
-        if garbled:
-            metrics.garbled_observations.labels(*self._labels).inc(len(garbled))
-            ids = ", ".join(each.ref.id for each in garbled)
-            logger.warning("backend %s: unreadable state of %s", self._backend.name, ids)
-        elsewhere = Counter(
-            each.stamp.node_name
-            for each in seen
-            if each.stamp.cluster_id == self._settings.cluster_id and not self._is_ours(each)
+        unconfirmed = sum(
+            record.backend == self._backend.name
+            and record.deleted_at is not None
+            and record.may_exist
+            for record in self._workers.records.values()
         )
-        for node, count in elsewhere.items():
-            metrics.instances_elsewhere.labels(*self._labels, node).set(count)
+        has_changed = self.census.take(seen, ours, unconfirmed)
+        uids = {each.stamp.pod_uid for each in ours}
+        self._threshold.spending.listed(self._backend.name, self.census.usd_per_hour, uids)
+        self._threshold.look()
+        if has_changed:
+            self._threshold.changed.set()
 
 
-_MAY_EXIST = (Existence.PRESENT, Existence.UNKNOWN)
+def _keep(record: Record | None, group: Sequence[Observation]) -> Observation:
+    """Of several instances with one stamp: the one we know, else the oldest."""
+    known = [each for each in group if record is not None and each.ref == record.ref]
+    living = [each for each in group if each.phase is not InstancePhase.DELETING]
+    return min(known or living or group, key=_age)
 
 
 def _age(seen: Observation) -> tuple[bool, float, str]:
