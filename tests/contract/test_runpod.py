@@ -101,7 +101,7 @@ class RunPodContractBackend:
         return [key for key, pod in self.state.model.pods.items() if pod.deleted_at is None]
 
     async def create_requests(self) -> Sequence[Json]:
-        return self.state.bodies
+        return list(self.state.bodies)
 
 
 class TestRunPod(ProviderContract):

@@ -95,7 +95,7 @@ async def _worked(
 ) -> web.StreamResponse:
     facts = await _facts(operation, request)
     if "body" in facts:
-        state.bodies = [*state.bodies[-999:], facts["body"]]
+        state.bodies.append(facts["body"])
     fault = state.faults.draw(operation, facts)
     call = CALL.get()
     call.record.pod_uid = facts.get("uid")

@@ -58,36 +58,40 @@ class Ledger:
 
     def __init__(self) -> None:
         self.charges: list[Charge] = []
+        self._open: dict[str, Charge] = {}
 
     def open(
         self, instance: str, kind: str, rate: float, now: float, owner: Mapping[str, str]
     ) -> None:
         """Start a meter; a meter of another kind for the same instance stops."""
         self.close(instance, now)
-        self.charges.append(
-            Charge(
-                instance,
-                kind,
-                rate,
-                now,
-                pod_uid=owner.get("VK_PROVIDER_POD_UID", ""),
-                cluster_id=owner.get("VK_PROVIDER_CLUSTER_ID", ""),
-                node_name=owner.get("VK_PROVIDER_NODE_NAME", ""),
-                pod="/".join(
-                    owner.get(f"VK_PROVIDER_POD_{part}", "") for part in ("NAMESPACE", "NAME")
-                ),
-            )
+        charge = Charge(
+            instance,
+            kind,
+            rate,
+            now,
+            pod_uid=owner.get("VK_PROVIDER_POD_UID", ""),
+            cluster_id=owner.get("VK_PROVIDER_CLUSTER_ID", ""),
+            node_name=owner.get("VK_PROVIDER_NODE_NAME", ""),
+            pod="/".join(
+                filter(
+                    None,
+                    (owner.get("VK_PROVIDER_POD_NAMESPACE"), owner.get("VK_PROVIDER_POD_NAME")),
+                )
+            ),
         )
+        self.charges.append(charge)
+        self._open[instance] = charge
 
     def close(self, instance: str, now: float) -> None:
         """Stop the meter of an instance, if one runs."""
-        for charge in self.open_intervals():
-            if charge.instance == instance:
-                charge.end = now
+        charge = self._open.pop(instance, None)
+        if charge is not None:
+            charge.end = now
 
     def open_intervals(self) -> list[Charge]:
         """Meters that still run; a scenario that is over must leave none of ours."""
-        return [charge for charge in self.charges if charge.end is None]
+        return list(self._open.values())
 
     def at(self, moment: float) -> list[Charge]:
         """Who paid for what in that second."""

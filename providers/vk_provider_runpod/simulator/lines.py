@@ -13,6 +13,7 @@ from vk_provider_runpod.simulator.clock import rfc3339
 from vk_provider_runpod.simulator.model import SimulatedPod
 
 MOST_LINES = 5000
+MOST_RUNS = 20
 PULL_NEWS_SECONDS = 2.0
 
 
@@ -31,13 +32,14 @@ class Line:
         return f"{rfc3339(self.at)}/{self.sequence:012d}"
 
 
-def lines(pod: SimulatedPod, now: float) -> list[Line]:
-    """Everything the pod has logged until now, in order, the last 5,000 lines."""
+def lines(pod: SimulatedPod, now: float, after: float = 0.0) -> list[Line]:
+    """What the pod has logged from ``after`` until now, in order, at most the last 5,000 lines."""
     until = min(now, pod.ended[1] if pod.ended else now, pod.deleted_at or now)
     # In whole microseconds, as they are shown: a cursor that comes back must still compare equal.
-    exact = (replace(line, at=round(line.at, 6)) for line in _all(pod, until))
-    found = sorted(exact, key=lambda line: line.at)[-MOST_LINES:]
-    # Numbered within its moment, so that a line keeps its id when older ones are dropped.
+    exact = (replace(line, at=round(line.at, 6)) for line in _all(pod, after, until))
+    recent = (line for line in exact if after <= line.at)
+    found = sorted(recent, key=lambda line: line.at)[-MOST_LINES:]
+    # Numbered within its moment, so that a line keeps its id when older ones are left out.
     seen: Counter[float] = Counter()
     numbered = []
     for line in found:
@@ -46,41 +48,42 @@ def lines(pod: SimulatedPod, now: float) -> list[Line]:
     return numbered
 
 
-def _all(pod: SimulatedPod, until: float) -> Iterator[Line]:
+def _all(pod: SimulatedPod, after: float, until: float) -> Iterator[Line]:
     yield Line(pod.started_at, "system", f"create container {pod.body['image']}")
     yield from (Line(at, source, text) for at, source, text in pod.said if at <= until)
-    yield from _pulling(pod, until)
+    yield from _pulling(pod, after, until)
     if until < pod.container_start or pod.behaviour.pull_error:
         return
     last_run, _ = pod.run(until)
     behaviour = pod.behaviour
     cycle = (behaviour.run_seconds or 0.0) + behaviour.restart_seconds
-    for run in range(max(0, last_run - 20), last_run + 1):
+    for run in range(max(0, last_run - MOST_RUNS), last_run + 1):
         start = pod.container_start + run * cycle
         yield Line(start, "system", "start container")
-        end = start + (behaviour.run_seconds if behaviour.run_seconds is not None else until)
-        yield from _container(pod, start, min(until, end))
+        end = until if behaviour.run_seconds is None else start + behaviour.run_seconds
+        yield from _container(pod, start, after, min(until, end))
 
 
-def _pulling(pod: SimulatedPod, until: float) -> Iterator[Line]:
+def _pulling(pod: SimulatedPod, after: float, until: float) -> Iterator[Line]:
     end = min(until, pod.container_start)
-    moment = pod.started_at
-    while moment < end:
+    step = max(0, int((after - pod.started_at) / PULL_NEWS_SECONDS))
+    while (moment := pod.started_at + step * PULL_NEWS_SECONDS) < end:
         yield Line(moment, "system", f"still fetching image {pod.body['image']}")
-        moment += PULL_NEWS_SECONDS
+        step += 1
     if until >= pod.container_start:
         done = f"Status: Downloaded newer image for {pod.body['image']}"
         yield Line(pod.container_start, "system", pod.behaviour.pull_error or done)
 
 
-def _container(pod: SimulatedPod, start: float, until: float) -> Iterator[Line]:
+def _container(pod: SimulatedPod, start: float, after: float, until: float) -> Iterator[Line]:
     behaviour = pod.behaviour
     for offset, text in enumerate(behaviour.log_lines):
         if start + offset * 0.001 <= until:
             yield Line(start + offset * 0.001, "container", text)
     if behaviour.log_every_seconds <= 0:
         return
-    count = int((until - start) // behaviour.log_every_seconds)
-    # Older lines than can be kept need not be made.
-    for tick in range(max(1, count - MOST_LINES), count + 1):
+    last = int((until - start) // behaviour.log_every_seconds)
+    first = int((after - start) // behaviour.log_every_seconds)
+    # Neither lines before the cursor nor more than are kept need to be made.
+    for tick in range(max(1, first, last - MOST_LINES), last + 1):
         yield Line(start + tick * behaviour.log_every_seconds, "container", f"tick {tick}")

@@ -135,6 +135,9 @@ class Model:
     rules: list[Rule] = field(default_factory=list)
     list_lag_seconds: float = 0.0
     pods: dict[str, SimulatedPod] = field(default_factory=dict)
+    """Every pod that ever was."""
+    present: dict[str, SimulatedPod] = field(default_factory=dict)
+    """Those that a list may still show; nothing else is walked, so a long run stays quick."""
     registries: dict[str, str] = field(default_factory=dict)
 
     def create(self, pod_id: str, body: Mapping[str, Any], now: float) -> SimulatedPod:
@@ -151,7 +154,7 @@ class Model:
             number=len(self.pods),
             started_at=now,
         )
-        self.pods[pod_id] = pod
+        self.pods[pod_id] = self.present[pod_id] = pod
         kind, units = pod.kind
         self.catalogue.take(kind, centre, units)
         self.ledger.open(pod_id, "compute", cost, now, pod.env)
@@ -168,7 +171,7 @@ class Model:
     def listed(self, now: float) -> list[SimulatedPod]:
         """What a list shows now: late in both directions by the lag; newest first."""
         self.settle(now)
-        shown = [pod for pod in self.pods.values() if self._is_listed(pod, now)]
+        shown = [pod for pod in self.present.values() if self._is_listed(pod, now)]
         return sorted(shown, key=lambda pod: (pod.created_at, pod.number), reverse=True)
 
     def delete(self, pod_id: str, now: float, lingering: float = 0.0) -> None:
@@ -213,10 +216,11 @@ class Model:
 
     def settle(self, now: float) -> None:
         """Carry out what time alone has brought about: failed pulls, lingering deletes."""
-        for pod in self.pods.values():
+        for pod in list(self.present.values()):
             if pod.deleted_at is not None:
-                continue
-            if now >= pod.gone_at:
+                if now >= pod.deleted_at + self.list_lag_seconds:
+                    del self.present[pod.id]
+            elif now >= pod.gone_at:
                 self._remove(pod, pod.gone_at)
             elif pod.behaviour.pull_error and pod.ended is None and now >= pod.container_start:
                 self.end(pod, "EXITED", pod.container_start)

@@ -93,4 +93,4 @@ def _is_over(pod: SimulatedPod, now: float) -> bool:
 
 def _fresh(pod: SimulatedPod, now: float, last: Line | None) -> list[Line]:
     after = (last.at, last.sequence) if last else (0.0, 0)
-    return [line for line in lines(pod, now) if (line.at, line.sequence) > after]
+    return [line for line in lines(pod, now, after[0]) if (line.at, line.sequence) > after]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import string
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class State:
     model: Model = field(init=False)
     faults: Faults = field(init=False)
     requests: list[RequestRecord] = field(default_factory=list)
-    bodies: list[Mapping[str, Any]] = field(default_factory=list)
+    bodies: deque[Mapping[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
     """The bodies of the create calls as they came, the last thousand; never served."""
     rng: random.Random = field(init=False)
     minute: tuple[int, int] = (0, 0)
