@@ -110,7 +110,9 @@ class PodWorkers:
             current = self.records.get(record.uid)
             if current is None:
                 return False
-            current = tell(begin(current, action), f"{state(record)}: {type(action).__name__}")
+            sentence = f"{state(record)}: {type(action).__name__}"
+            logger.debug("pod %s: %s", record.uid, sentence)
+            current = tell(begin(current, action), sentence)
             self.records[record.uid] = current
             answer = self._perform(current, action)
             if answer is not None:
