@@ -9,6 +9,7 @@ Fed by ``kube.cache`` (pods), ``loops.relist`` (observations) and its own tasks;
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -27,6 +28,8 @@ from vk_provider.pods import stimuli as news
 from vk_provider.pods.lifecycle import decide, state
 from vk_provider.pods.record import Existence, Record, absorb, begin, tell
 from vk_provider.pods.types import Json, PodUID
+
+logger = logging.getLogger(__name__)
 
 MAX_TURNS = 12
 """Decisions within one step: each immediate answer brings one more. More is a loop, our bug."""
