@@ -33,6 +33,7 @@ from vk_provider_runpod.observe import observe
 from vk_provider_runpod.registries import Registries
 from vk_provider_runpod.stamp import Mark
 from vk_provider_runpod.translate import translate
+from vk_provider_runpod.transport import ReadKey
 
 DIAGNOSIS_SECONDS = 3.0
 
@@ -91,23 +92,7 @@ class RunPodProvider:
     async def list_instances(self) -> Sequence[Observation]:
         # One walk at a time: two would take turns in forgetting what the other has learnt.
         async with self._listing:
-            return await self._list()
-
-    async def _list(self) -> Sequence[Observation]:
-        pods, now = await self._client.list_pods()
-        ours = self._memory.take(pods, now)
-        by_id = {text(pod, "id"): pod for pod in ours}
-        doubtful = self._memory.doubtful(ours, now)
-        # Exceptional, bounded reads: nothing in the list tells that an image can't be pulled.
-        news = await asyncio.gather(
-            *(logs.last_system_lines(self._client, key, DIAGNOSIS_SECONDS) for key in doubtful)
-        )
-        for key, lines in zip(doubtful, news, strict=True):
-            ended = text(by_id[key], "status") in ("EXITED", "ERROR")
-            found = diagnose(lines, age(by_id[key], now), ended=ended)
-            if found is not None:
-                self._memory.settle(key, found)
-        return [observe(pod, self._memory.known[key]) for key, pod in by_id.items()]
+            return await _survey(self._client, self._memory)
 
     async def capacity(self) -> NodeCapacity:
         return NodeCapacity()
@@ -129,7 +114,23 @@ class RunPodProvider:
         return logs.read_logs(self._client, ref.id, options)
 
 
-def _key_reader(config: RunPodConfig, context: ProviderContext) -> Any:
+async def _survey(client: RunPodClient, memory: Memory) -> Sequence[Observation]:
+    pods, now = await client.list_pods()
+    ours = {text(pod, "id"): pod for pod in memory.take(pods, now)}
+    doubtful = memory.doubtful(list(ours.values()), now)
+    # Exceptional, bounded reads: nothing in the list tells that an image can't be pulled.
+    news = await asyncio.gather(
+        *(logs.last_system_lines(client, key, DIAGNOSIS_SECONDS) for key in doubtful)
+    )
+    for key, lines in zip(doubtful, news, strict=True):
+        ended = text(ours[key], "status") in ("EXITED", "ERROR")
+        found = diagnose(lines, age(ours[key], now), ended=ended)
+        if found is not None:
+            memory.settle(key, found)
+    return [observe(pod, memory.known[key]) for key, pod in ours.items()]
+
+
+def _key_reader(config: RunPodConfig, context: ProviderContext) -> ReadKey:
     async def read() -> str:
         assert config.api_key is not None  # a configuration without a key is refused
         return await config.api_key.read(context.read_secret)

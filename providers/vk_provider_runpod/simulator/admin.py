@@ -16,7 +16,8 @@ from aiohttp import web
 
 from vk_provider_runpod.simulator.clock import rfc3339
 from vk_provider_runpod.simulator.faults import KINDS, Fault, UnknownKindError
-from vk_provider_runpod.simulator.model import Behaviour, RefusalError, Rule, SimulatedPod
+from vk_provider_runpod.simulator.model import Behaviour, Rule, SimulatedPod
+from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.state import State
 
 Work = Callable[[State, web.Request, Mapping[str, Any]], Any]

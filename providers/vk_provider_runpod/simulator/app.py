@@ -16,7 +16,7 @@ from vk_provider_runpod.simulator import admin, pods_api, shop_api
 from vk_provider_runpod.simulator.calls import CALL, STATE, Call, problem, read_json
 from vk_provider_runpod.simulator.clock import http_date
 from vk_provider_runpod.simulator.faults import Fault
-from vk_provider_runpod.simulator.model import RefusalError
+from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.state import State
 
 Work = Callable[[web.Request], Awaitable[web.StreamResponse]]

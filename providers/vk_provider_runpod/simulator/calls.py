@@ -14,7 +14,7 @@ from aiohttp import web
 
 from vk_provider_runpod.simulator import views
 from vk_provider_runpod.simulator.faults import Fault
-from vk_provider_runpod.simulator.model import RefusalError
+from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.state import RequestRecord, State
 
 STATE = web.AppKey("state", State)

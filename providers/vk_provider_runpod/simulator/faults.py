@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vk_provider_runpod.simulator.model import NO_CAPACITY
+from vk_provider_runpod.simulator.placing import NO_CAPACITY
 
 REFUSALS: Mapping[str, tuple[int, str]] = {
     "no-capacity": (400, NO_CAPACITY),

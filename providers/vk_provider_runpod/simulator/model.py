@@ -16,22 +16,9 @@ from typing import Any
 
 from vk_provider_runpod.simulator.catalogue import Catalogue
 from vk_provider_runpod.simulator.ledger import Ledger
+from vk_provider_runpod.simulator.placing import RefusalError, place
 
 STORAGE_USD_PER_GB_HOUR = 0.2 / 730
-NO_CAPACITY = (
-    "There are no longer any instances available with the requested specifications. "
-    "Please refresh and try again."
-)
-
-
-class RefusalError(Exception):
-    """A request the service turns down: HTTP status, prose, and the list of 422 errors."""
-
-    def __init__(self, status: int, detail: str, errors: tuple[str, ...] = ()) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.errors = errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +130,7 @@ class Model:
     def create(self, pod_id: str, body: Mapping[str, Any], now: float) -> SimulatedPod:
         """Rent a pod, or raise :class:`RefusalError`. The body was checked against the schema."""
         self.settle(now)
-        centre, cost = self._place(body)
+        centre, cost = place(self.catalogue, body)
         pod = SimulatedPod(
             pod_id,
             dict(body),
@@ -255,46 +242,6 @@ class Model:
         seconds = (body.get("env") or {}).get("SIMULATE_RUN_SECONDS", "")
         return replace(found, run_seconds=float(seconds)) if is_number(seconds) else found
 
-    def _place(self, body: Mapping[str, Any]) -> tuple[str, float]:
-        cloud = body.get("cloud", "SECURE")
-        wanted = [centre for centre in body.get("dataCenterIds") or [] if centre]
-        if gpu := body.get("gpu"):
-            return self._place_gpu(gpu, cloud, wanted)
-        cpu = body["cpu"]
-        flavour, count = self.catalogue.cpu(cpu["id"]), cpu["vcpuCount"]
-        if (
-            flavour is None
-            or not flavour.min_vcpu <= count <= flavour.max_vcpu
-            or count & (count - 1)
-        ):
-            raise RefusalError(400, f"invalid cpu configuration: {cpu['id']} with {count} vCPUs")
-        centres = wanted or [centre.id for centre in self.catalogue.centres]
-        return self._free_centre(cpu["id"], count, centres), flavour.price_per_vcpu * count
-
-    def _place_gpu(
-        self, gpu: Mapping[str, Any], cloud: str, wanted: list[str]
-    ) -> tuple[str, float]:
-        model = self.catalogue.gpu(gpu["id"])
-        if model is None:
-            raise RefusalError(400, f"unknown gpu id: {gpu['id']}")
-        count, floor = gpu.get("count"), gpu.get("minCudaVersion")
-        # The service answers a missing count, too many GPUs and a CUDA version that nobody has
-        # with the very prose of "no capacity".
-        versions = gpu.get("allowedCudaVersions") or []
-        matching = [v for v in model.cuda if not versions or v in versions]
-        if floor:
-            matching = [v for v in matching if version(v) >= version(floor)]
-        if count is None or count > model.max_count or ((versions or floor) and not matching):
-            raise RefusalError(400, NO_CAPACITY)
-        centres = [centre for centre in model.data_centers if not wanted or centre in wanted]
-        return self._free_centre(model.id, count, centres), model.price(cloud) * count
-
-    def _free_centre(self, kind: str, units: int, centres: list[str]) -> str:
-        found = [centre for centre in centres if self.catalogue.free(kind, centre) >= units]
-        if not found:
-            raise RefusalError(400, NO_CAPACITY)
-        return found[0]
-
 
 def actions(status: str) -> tuple[str, ...]:
     """The transitions that a status permits."""
@@ -306,11 +253,6 @@ def actions(status: str) -> tuple[str, ...]:
         "ERROR": ("start", "terminate"),
     }
     return table.get(status, ("terminate",))
-
-
-def version(text: str) -> tuple[int, ...]:
-    """``12.11`` as numbers, which is above ``12.2``."""
-    return tuple(int(part) for part in text.split("."))
 
 
 def is_number(text: str) -> bool:

@@ -13,7 +13,8 @@ from aiohttp import web
 
 from vk_provider_runpod.simulator import sse, validation, views
 from vk_provider_runpod.simulator.calls import CALL, read_json, state_of
-from vk_provider_runpod.simulator.model import RefusalError, SimulatedPod
+from vk_provider_runpod.simulator.model import SimulatedPod
+from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.state import State
 
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from vk_provider_runpod.simulator import validation, views
 from vk_provider_runpod.simulator.calls import read_json, state_of
-from vk_provider_runpod.simulator.model import RefusalError, version
+from vk_provider_runpod.simulator.placing import RefusalError, version
 
 
 async def list_registries(request: web.Request) -> web.Response:

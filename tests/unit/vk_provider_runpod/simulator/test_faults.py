@@ -54,7 +54,7 @@ def test_faults_are_removed_one_by_one_or_all() -> None:
 def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
     """Whoever scripts by hand mistypes."""
     with pytest.raises(UnknownKindError, match="error-after"):
-        Faults().add("eror")
+        Faults().add("explode")
 
 
 def test_kinds_say_what_they_do() -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from vk_provider_runpod.simulator.model import (
-    NO_CAPACITY,
     Behaviour,
     Model,
-    RefusalError,
     Rule,
     actions,
 )
+from vk_provider_runpod.simulator.placing import NO_CAPACITY, RefusalError
 
 BODY = {"name": "a", "image": "b:1", "gpu": {"id": "NVIDIA L4", "count": 1}}
 

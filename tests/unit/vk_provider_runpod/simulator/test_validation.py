@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from vk_provider_runpod.simulator import validation
-from vk_provider_runpod.simulator.model import RefusalError
+from vk_provider_runpod.simulator.placing import RefusalError
 
 BODY: dict[str, Any] = {"name": "a", "image": "b", "gpu": {"id": "g", "count": 1}}
 
