@@ -69,6 +69,19 @@ class BackendDoor:
             return Closed.DENIED
         return Closed.CAPACITY if self.default_refused else None
 
+    def cooled(self, offer: str, now: float) -> bool:
+        """Whether this offer is not to be tried now."""
+        if self.outage is not None or (self.denied is not None and now < self.denied.until):
+            return True
+        cool = self.offers.get(offer)
+        return cool is not None and now < cool.until
+
+    def try_again(self) -> None:
+        """All that was refused may be tried once more; how often it was is remembered."""
+        self.default_refused = False
+        for cool in (*self.offers.values(), *([self.denied] if self.denied else [])):
+            cool.until = 0.0
+
     def health(self, now: float) -> str:
         """One sentence for ``kubectl describe node``."""
         closed = self.closed(now)
@@ -131,6 +144,51 @@ class HalfOpen:
 
 
 @dataclass(slots=True)
+class Latch:
+    """Whether the door is closed, why, until when, and how far it has reopened."""
+
+    backends: dict[str, BackendDoor]
+    limits: DoorLimits
+    why: Closed | None = None
+    closed: CoolDown = field(default_factory=CoolDown)
+    creates: HalfOpen = field(default_factory=HalfOpen)
+
+    def judge(self, message: str, now: float, jitter: float) -> None:
+        """Close if every backend is closed. A spent budget is a reason of its own."""
+        reasons = [door.closed(now) for door in self.backends.values()]
+        if None in reasons or self.why is Closed.BUDGET:
+            return
+        kinds = (Closed.CAPACITY, Closed.DENIED, Closed.OUTAGE)
+        why = next(kind for kind in kinds if kind in reasons)
+        if self.why is None:
+            first = self.limits.denied_first if why is Closed.DENIED else self.limits.first
+            self.closed.begin(now, first, self.limits.cap, jitter)
+        self.fall(why, message)
+
+    def fall(self, why: Closed, message: str) -> None:
+        """Closed, for this reason."""
+        self.why, self.closed.message, self.creates.room = why, message, None
+
+    def tick(self, now: float) -> None:
+        """A cool-down that is over leaves a gap."""
+        if self.why is None or self.why in _NOT_BY_TIME:
+            return
+        if now >= self.closed.until:
+            self.open_a_gap()
+
+    def open_a_gap(self) -> None:
+        """One pod may try everything again; where all is known to be down, none need try."""
+        outages = [door.outage for door in self.backends.values()]
+        if all(outages):
+            self.fall(Closed.OUTAGE, str(outages[0]))
+            return
+        self.why = None
+        self.creates.open_a_gap()
+        for door in self.backends.values():
+            door.try_again()
+
+
+@dataclass(slots=True)
 class Door:
     """The node's door over its backends. Mutable but pure; one per virtual node.
 
@@ -141,9 +199,11 @@ class Door:
     backends: dict[str, BackendDoor]
     capacity: int
     limits: DoorLimits = DoorLimits()
-    _closed: CoolDown = field(default_factory=CoolDown)
-    _why: Closed | None = None
-    _creates: HalfOpen = field(default_factory=HalfOpen)
+    _latch: Latch = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Hang the latch."""
+        self._latch = Latch(self.backends, self.limits)
 
     @classmethod
     def over(cls, names: Iterable[str], capacity: int, limits: DoorLimits | None = None) -> Door:
@@ -152,29 +212,25 @@ class Door:
 
     def view(self, now: float) -> DoorView:
         """The state at ``now``, after letting a finished cool-down turn into half-open."""
-        self._tick(now)
-        if self._why is not None:
-            until = None if self._why in _NOT_BY_TIME else self._closed.until
-            return DoorView(self._why, self._closed.message, 0, until)
-        left = self._creates.left()
+        self._latch.tick(now)
+        why, closed = self._latch.why, self._latch.closed
+        if why is not None:
+            return DoorView(why, closed.message, 0, None if why in _NOT_BY_TIME else closed.until)
+        left = self._latch.creates.left()
         return DoorView() if left is None else DoorView(message="reopening", headroom=left)
 
     def cooled(self, backend: str, offer: str, now: float) -> bool:
         """Whether this offer is not to be tried now."""
-        door = self.backends[backend]
-        if door.outage is not None or (door.denied is not None and now < door.denied.until):
-            return True
-        cool = door.offers.get(offer)
-        return cool is not None and now < cool.until
+        return self.backends[backend].cooled(offer, now)
 
     def entered(self, now: float) -> None:
         """A create begins: it takes one place of a half-open door."""
-        self._tick(now)
-        self._creates.under_way += 1
+        self._latch.tick(now)
+        self._latch.creates.under_way += 1
 
     def left(self) -> None:
         """A create ended without an answer about capacity: its place is free again."""
-        self._creates.ended(well=False)
+        self._latch.creates.ended(well=False)
 
     def succeeded(self, backend: str, offer: str) -> None:
         """A create made an instance: clear what it disproves; a half-open door opens further."""
@@ -182,14 +238,14 @@ class Door:
         door.offers.pop(offer, None)
         door.default_refused = False
         door.denied = None
-        self._creates.ended(well=True)
-        if self._creates.room is not None and self._creates.room >= self.capacity:
-            self._creates.room = None
-            self._closed = CoolDown()
+        self._latch.creates.ended(well=True)
+        if self._latch.creates.room is not None and self._latch.creates.room >= self.capacity:
+            self._latch.creates.room = None
+            self._latch.closed = CoolDown()
 
     def refused(self, backend: str, offer: str, message: str, now: float, jitter: float) -> None:
         """A create ended because its offer has no capacity."""
-        self._creates.ended(well=False)
+        self._latch.creates.ended(well=False)
         cool = self.backends[backend].offers.setdefault(offer, CoolDown())
         cool.message = message
         if now >= cool.until:  # several creates that were under way count once
@@ -197,65 +253,42 @@ class Door:
 
     def exhausted(self, backends: Iterable[str], message: str, now: float, jitter: float) -> None:
         """A pod of the node's default need found no capacity in any offer of these backends."""
-        self._tick(now)
+        self._latch.tick(now)
         for name in backends:
             self.backends[name].default_refused = True
-        self._judge(message, now, jitter)
+        self._latch.judge(message, now, jitter)
 
     def denied(self, backend: str, message: str, now: float, jitter: float) -> None:
         """A create ended because credentials, quota or billing were refused: the whole backend
         closes, with a slow probe."""
-        self._tick(now)
-        self._creates.ended(well=False)
+        self._latch.tick(now)
+        self._latch.creates.ended(well=False)
         door = self.backends[backend]
         door.denied = door.denied or CoolDown()
         door.denied.message = message
         if now >= door.denied.until:
             door.denied.begin(now, self.limits.denied_first, self.limits.cap, jitter)
-        self._judge(message, now, jitter)
+        self._latch.judge(message, now, jitter)
 
     def outage(self, backend: str, message: str | None, now: float) -> None:
         """Lists have failed for longer than the threshold (a message), or work again (None)."""
         door = self.backends[backend]
         if door.outage == message:
             return
-        self._tick(now)
+        self._latch.tick(now)
         door.outage = message
         if message is not None:
-            self._judge(message, now, 0.0)
-        elif self._why is not None and door.closed(now) is None:
-            self._open_a_gap()
-        elif self._why is not None:
-            self._judge(self._closed.message, now, 0.0)  # closed for another reason from now on
+            self._latch.judge(message, now, 0.0)
+        elif self._latch.why in (None, Closed.BUDGET):
+            return
+        elif door.closed(now) is None:
+            self._latch.open_a_gap()
+        else:  # closed for another reason from now on
+            self._latch.judge(self._latch.closed.message, now, 0.0)
 
     def over_budget(self, message: str | None) -> None:
         """The default need costs more than is left of the budget (a message), or fits again."""
         if message is not None:
-            self._why, self._closed.message, self._creates.room = Closed.BUDGET, message, None
-        elif self._why is Closed.BUDGET:
-            self._open_a_gap()
-
-    def _judge(self, message: str, now: float, jitter: float) -> None:
-        reasons = [door.closed(now) for door in self.backends.values()]
-        if None in reasons:
-            return
-        kinds = (Closed.CAPACITY, Closed.DENIED, Closed.OUTAGE)
-        why = next(kind for kind in kinds if kind in reasons)
-        if self._why is None:
-            first = self.limits.denied_first if why is Closed.DENIED else self.limits.first
-            self._closed.begin(now, first, self.limits.cap, jitter)
-        self._why, self._closed.message, self._creates.room = why, message, None
-
-    def _tick(self, now: float) -> None:
-        if self._why is not None and self._why not in _NOT_BY_TIME and now >= self._closed.until:
-            self._open_a_gap()
-
-    def _open_a_gap(self) -> None:
-        self._why = None
-        self._creates.open_a_gap()
-        for door in self.backends.values():
-            door.default_refused = False
-            for cool in door.offers.values():
-                cool.until = 0.0
-            if door.denied is not None:
-                door.denied.until = 0.0
+            self._latch.fall(Closed.BUDGET, message)
+        elif self._latch.why is Closed.BUDGET:
+            self._latch.open_a_gap()

@@ -80,9 +80,7 @@ def terminating(record: Record, world: World) -> list[Action]:
         grace = desired.grace_seconds(record.pod)
         return _end_instance(record, world, grace, keep_logs=True)
     if not desired.is_terminal(record.pod) and _ran(record):
-        last = write(record, world, verdict=record.verdict or _final(record))
-        if last or record.writing:
-            return last
+        return write(record, world, verdict=record.verdict or _final(record))
     if record.removing:
         return []
     if record.not_before is not None and world.now < record.not_before:

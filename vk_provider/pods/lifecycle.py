@@ -167,7 +167,7 @@ def _given_up(record: Record, world: World) -> Verdict | None:
 
 
 def _giving_up(record: Record, world: World) -> list[Action]:
-    """A timer for that, since a backend that is configured no longer brings no news at all."""
+    """A timer for that, since a silent backend brings no news."""
     limit = world.limits.backend_lost
     if limit is None:
         return []
@@ -184,9 +184,10 @@ def _live(record: Record, world: World) -> list[Action]:
         verdict = verdicts.judge(record.pod, seen, restarts_in_place=facts.restarts_in_place)
     if verdict is not None:
         return conclude(record, verdict)
+    timer = _giving_up(record, world)
     if seen is None or seen.phase is InstancePhase.UNKNOWN:
-        return []
-    return write(record, world)
+        return timer
+    return [*write(record, world), *timer]
 
 
 RULES: dict[State, Callable[[Record, World], list[Action]]] = {

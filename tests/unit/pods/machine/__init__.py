@@ -1,0 +1,1 @@
+"""A whole small world around the lifecycle, moved by hypothesis."""
