@@ -14,6 +14,8 @@ from vk_provider.faults import ThrottledError
 from vk_provider_runpod.answers import exhausted, retry_after
 
 LONGEST_WAIT_SECONDS = 10.0
+CREATE_WAIT_SECONDS = 60.0
+"""A create may wait for its turn, since failing it for our own budget would fail its pod."""
 RESERVE = 0.1
 
 
@@ -26,16 +28,29 @@ class Budget:
         self._monotonic = monotonic
         self._filled_at = monotonic()
         self._closed_until = 0.0
+        self._turns = asyncio.Lock()
 
-    async def spend(self, operation: str, *, reserve: bool = False) -> None:
-        """Take one call from the budget; waits a little, else raises ``ThrottledError``."""
-        wait = self._take(self._capacity * RESERVE if reserve else 0.0)
+    async def spend(self, operation: str, *, creates: bool = False) -> None:
+        """Take one call from the budget; waits for it, or raises ``ThrottledError``."""
+        if creates:
+            await self._spend_in_turn(operation)
+            return
+        wait = self._missing_seconds(0.0)
         if wait > LONGEST_WAIT_SECONDS:
-            raise ThrottledError(
-                f"RunPod, {operation}: not sent, the rate limit is used up for {wait:.0f} s", wait
-            )
+            raise _throttled(operation, wait)
+        self._tokens -= 1
         if wait > 0:
             await asyncio.sleep(wait)
+
+    async def _spend_in_turn(self, operation: str) -> None:
+        """Creates queue among themselves and book nothing ahead, so they hold up nobody else."""
+        deadline = self._monotonic() + CREATE_WAIT_SECONDS
+        async with self._turns:
+            while (wait := self._missing_seconds(self._capacity * RESERVE)) > 0:
+                if self._monotonic() + wait > deadline:
+                    raise _throttled(operation, wait)
+                await asyncio.sleep(max(wait, 0.001))
+            self._tokens -= 1
 
     def learn(self, status: int, headers: Mapping[str, str]) -> None:
         """Obey ``Retry-After`` and ``RateLimit`` of an answer."""
@@ -45,14 +60,16 @@ class Budget:
         if wait is not None:
             self._closed_until = max(self._closed_until, self._monotonic() + wait)
 
-    def _take(self, reserve: float) -> float:
-        """Seconds to wait before the call; books it unless the wait is too long."""
+    def _missing_seconds(self, reserve: float) -> float:
+        """How long until there is room for a call beside the reserve."""
         now = self._monotonic()
         refill = (now - self._filled_at) * self._capacity / 60
         self._tokens = min(self._capacity, self._tokens + refill)
         self._filled_at = now
         lacking = max(0.0, 1 + reserve - self._tokens)
-        wait = max(self._closed_until - now, lacking * 60 / self._capacity)
-        if wait <= LONGEST_WAIT_SECONDS:
-            self._tokens -= 1
-        return wait
+        return max(self._closed_until - now, lacking * 60 / self._capacity)
+
+
+def _throttled(operation: str, wait: float) -> ThrottledError:
+    message = f"RunPod, {operation}: not sent, the rate limit is used up for {wait:.0f} s"
+    return ThrottledError(message, wait)

@@ -25,6 +25,7 @@ from vk_provider.provider import (
     ResolvedPod,
 )
 from vk_provider_runpod import explain, logs, offers
+from vk_provider_runpod.budget import CREATE_WAIT_SECONDS
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig, parse_config
 from vk_provider_runpod.diagnosis import diagnose
@@ -49,7 +50,7 @@ class RunPodProvider:
         self._listing = asyncio.Lock()
         self._traits = ProviderTraits(
             list_lag_seconds=config.list_lag_seconds,
-            create_timeout_seconds=config.create_timeout_seconds + 10,
+            create_timeout_seconds=config.create_timeout_seconds + CREATE_WAIT_SECONDS,
             delete_timeout_seconds=config.request_timeout_seconds + 10,
             ended_is_free=False,
             starting_is_free=False,

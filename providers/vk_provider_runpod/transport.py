@@ -107,7 +107,7 @@ class Transport:
 
     async def send(self, call: Call) -> Answer:
         """The answer, read in full, whatever its status."""
-        await self._budget.spend(call.operation, reserve=call.creates)
+        await self._budget.spend(call.operation, creates=call.creates)
         key = await self._current_key()
         sent = SimpleNamespace(sent=False)
         limit = call.timeout_seconds or self._config.request_timeout_seconds

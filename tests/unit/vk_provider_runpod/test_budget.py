@@ -20,11 +20,11 @@ class Clock:
         return self.now
 
 
-async def spend(budget: Budget, calls: int, *, reserve: bool = False) -> None:
+async def spend(budget: Budget, calls: int, *, creates: bool = False) -> None:
     """That many calls, none of which may wait."""
     for _ in range(calls):
         async with asyncio.timeout(0.05):
-            await budget.spend("test", reserve=reserve)
+            await budget.spend("test", creates=creates)
 
 
 async def test_a_minutes_calls_may_come_at_once() -> None:
@@ -56,10 +56,10 @@ async def test_calls_come_back_with_time() -> None:
 async def test_creates_leave_a_reserve_for_the_orders_that_stop_billing() -> None:
     """A tenth."""
     budget = Budget(100, Clock())
-    await spend(budget, 90, reserve=True)
+    await spend(budget, 90, creates=True)
 
     with pytest.raises(TimeoutError):
-        await spend(budget, 1, reserve=True)
+        await spend(budget, 1, creates=True)
     await spend(budget, 8)
 
 
@@ -100,3 +100,37 @@ async def test_a_429_without_a_wish_closes_it_for_a_moment() -> None:
         await spend(budget, 1)
     clock.now += 1
     await spend(budget, 1)
+
+
+async def test_a_create_waits_its_turn_where_a_list_is_refused() -> None:
+    """A list comes again with the next tick; a create that fails fails its pod."""
+    budget = Budget(4, Clock())
+    await spend(budget, 4)
+
+    with pytest.raises(TimeoutError):
+        await spend(budget, 1, creates=True)
+    with pytest.raises(ThrottledError):
+        await spend(budget, 1)
+
+
+async def test_queueing_creates_hold_up_no_delete() -> None:
+    """However many pods a Deployment has."""
+    budget = Budget(100, Clock())
+    await spend(budget, 90, creates=True)
+    queue = [asyncio.create_task(budget.spend("create", creates=True)) for _ in range(50)]
+    await asyncio.sleep(0)
+
+    await spend(budget, 9)
+
+    for waiting in queue:
+        waiting.cancel()
+    assert await asyncio.gather(*queue, return_exceptions=True)
+
+
+async def test_a_create_whose_turn_would_come_too_late_is_throttled() -> None:
+    """The core tries again, or elsewhere."""
+    budget = Budget(600, Clock())
+    budget.learn(429, {"Retry-After": "90"})
+
+    with pytest.raises(ThrottledError):
+        await budget.spend("test", creates=True)
