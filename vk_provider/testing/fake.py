@@ -7,6 +7,7 @@ Fed by the core; speaks to a :class:`.fake_backend.FakeBackend`, which tests scr
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -25,7 +26,9 @@ from vk_provider.pods.types import (
     NodeCapacity,
     Observation,
     Offer,
+    PodUID,
     ResolvedPod,
+    Stamp,
     Stock,
 )
 from vk_provider.provider import ProviderContext, ProviderTraits
@@ -44,10 +47,18 @@ _SHARED: dict[str, FakeBackend] = {}
 def factory(config: Mapping[str, Any], context: ProviderContext) -> FakeProvider:
     """The entry point ``fake``. Raises ``ConfigError`` with all problems of the block."""
     parsed = parse_config(config, context.config_path)
-    if parsed.service is None:
-        return FakeProvider(FakeBackend(parsed), context.cluster_id)
-    backend = _SHARED.setdefault(parsed.service, FakeBackend(parsed))
+    backend = FakeBackend(parsed)
+    if parsed.service is not None:
+        backend = _SHARED.setdefault(parsed.service, backend)
+    for pod in parsed.leftovers:
+        backend.add(_leftover(pod, context))
     return FakeProvider(backend, context.cluster_id)
+
+
+def _leftover(pod: str, context: ProviderContext) -> Stamp:
+    namespace, _, name = pod.rpartition("/")
+    uid = PodUID(str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{pod}.vk-provider.dev")))
+    return Stamp(context.cluster_id, context.node_name, namespace, name, uid)
 
 
 class FakeProvider:

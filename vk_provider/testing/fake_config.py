@@ -53,7 +53,8 @@ class FakeConfig:
 
     ``service`` names a service that all providers in this process with the same name share, as two
     nodes share one account; without it each provider has a service of its own. ``faults_file`` is
-    read on every call, see :mod:`.fake_faults`.
+    read on every call, see :mod:`.fake_faults`. ``leftovers`` names pods (NAMESPACE/NAME) whose
+    instances are there from the start, as a node that died would leave them.
     """
 
     service: str | None = None
@@ -67,6 +68,7 @@ class FakeConfig:
     ended_is_free: bool = True
     direct_addresses: bool = False
     faults_file: str | None = None
+    leftovers: tuple[str, ...] = ()
 
     def offers_for(self, gpu_count: int, used: Callable[[str], int]) -> Sequence[Offer]:
         """The offers that could carry so many GPUs; ``used`` counts what is rented of each."""
@@ -95,6 +97,7 @@ def parse_config(config: Mapping[str, Any], path: str) -> FakeConfig:
         ended_is_free=fields.boolean("endedIsFree", True),
         direct_addresses=fields.boolean("directAddresses", False),
         faults_file=fields.optional_text("faultsFile"),
+        leftovers=tuple(fields.texts("leftovers")),
     )
     fields.done()
     _refuse_twins(parsed.offers, fields.at("offers"), problems)

@@ -6,6 +6,8 @@ import pytest
 
 from vk_provider.faults import ConfigError
 from vk_provider.pods.types import Stock
+from vk_provider.provider import ProviderContext
+from vk_provider.testing.fake import factory
 from vk_provider.testing.fake_config import FakeConfig, FakeOffer, parse_config
 
 
@@ -79,3 +81,15 @@ def test_without_offers_there_is_one_that_fits_everything() -> None:
     (offer,) = FakeConfig().offers_for(3, lambda name: 0)
 
     assert (offer.id, offer.gpu_count) == ("default", 3)
+
+
+def test_leftovers_are_there_from_the_start_under_our_stamp() -> None:
+    """As a node that died would leave them."""
+    context = ProviderContext("cluster-1", "node-1", "fake", "config", "agent")
+
+    provider = factory({"leftovers": ["shop/web-1"]}, context)
+
+    (left,) = provider.backend.instances.values()
+    assert left.stamp is not None
+    assert (left.stamp.cluster_id, left.stamp.node_name) == ("cluster-1", "node-1")
+    assert (left.stamp.namespace, left.stamp.pod_name) == ("shop", "web-1")
