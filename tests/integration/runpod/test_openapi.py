@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs  # schemathesis rests on it
 import pytest
 import schemathesis
+import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -134,3 +136,17 @@ def test_every_operation_of_a_pods_life_is_served() -> None:
         "createDelegation",
         "revokeDelegation",
     }
+
+
+GOLDEN = sorted((Path(__file__).parents[2] / "golden" / "runpod").glob("*/request.yaml"))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.parent.name)
+def test_recorded_requests_conform_to_the_document(path: Path) -> None:
+    """What we send is as much the document's as what the simulator answers."""
+    request = yaml.safe_load(path.read_text()).get("request")
+    schema = {"$ref": "#/components/schemas/CreatePodRequest", "components": DOCUMENT["components"]}
+    check = jsonschema_rs.Draft202012Validator(schema)
+
+    assert request is None or [error.message for error in check.iter_errors(request)] == []
+    assert not check.is_valid({"image": "without a name"})
