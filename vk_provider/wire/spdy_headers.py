@@ -31,13 +31,14 @@ _WORDS_BEFORE = (
 )
 _WORDS_AFTER = "version HTTP/1.1 url public set-cookie keep-alive origin"
 _TEXT = (
-    "01202205206300302303304305306307402405406407408409410411412413414415416417502504505203 "
-    "Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 "
-    "Unauthorized403 Forbidden404 Not Found500 Internal Server Error501 Not Implemented503 "
-    "Service UnavailableJan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, "
-    "Wed, Thu, Fri, Sat, Sun, GMTchunked,text/html,image/png,image/jpg,image/gif,"
-    "application/xml,application/xhtml+xml,text/plain,text/javascript,"
-    "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+    "100101201202205206300302303304305306307402"
+    "405406407408409410411412413414415416417502504505203 Non-Authoritative Information204 "
+    "No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden404 Not "
+    "Found500 Internal Server Error501 Not Implemented503 Service UnavailableJan Feb Mar "
+    "Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, "
+    "GMTchunked,text/html,image/png,image/jpg,image/gif,application/xml,"
+    "application/xhtml+xml,text/plain,text/javascript,publicprivatemax-age=gzip,deflate,"
+    "sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
 )
 
 
