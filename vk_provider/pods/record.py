@@ -6,7 +6,6 @@ Fed by ``loops.pod_workers`` with stimuli; the record is read by ``pods.lifecycl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from vk_provider.pods import desired, names, sightings
@@ -26,6 +25,7 @@ from vk_provider.pods.actions import (
 from vk_provider.pods.reading import mapping, text
 from vk_provider.pods.slots import Existence as Existence
 from vk_provider.pods.slots import Record as Record
+from vk_provider.pods.slots import changed
 from vk_provider.pods.types import Json
 
 STORY_LENGTH = 20
@@ -38,19 +38,19 @@ def absorb(record: Record, stimulus: news.Stimulus) -> Record:
 
 def tell(record: Record, sentence: str) -> Record:
     """The record with one more line of its story (the last ``STORY_LENGTH`` are kept)."""
-    return replace(record, story=(*record.story, sentence)[-STORY_LENGTH:])
+    return changed(record, story=(*record.story, sentence)[-STORY_LENGTH:])
 
 
 def _pod_seen(record: Record, seen: news.PodSeen) -> Record:
     if record.pod is not None:
-        return replace(_with_pod(record, seen.pod), gone=False)
-    record = replace(record, pod=seen.pod, gone=False, orphan=False)
+        return changed(_with_pod(record, seen.pod), gone=False)
+    record = changed(record, pod=seen.pod, gone=False, orphan=False)
     placement = desired.placement(seen.pod)
     if record.exists is not Existence.NONE or placement is None or desired.is_terminal(seen.pod):
         return record
     # The annotation is written before the create call: without it nothing was ever made; with it
     # a create may have been sent by our predecessor up to this very moment.
-    return replace(
+    return changed(
         record,
         exists=Existence.UNKNOWN,
         existed=desired.has_started(seen.pod),
@@ -66,7 +66,7 @@ def _with_pod(record: Record, pod: Json) -> Record:
         return record
     if (record.preparing or record.prepared is not None) and _wishes(pod) != _wishes(known):
         record = _made_stale(record)
-    return replace(record, pod=pod)
+    return changed(record, pod=pod)
 
 
 def _is_older(pod: Json, known: Json) -> bool:
@@ -82,13 +82,13 @@ def _wishes(pod: Json) -> tuple[Json, Json, dict[str, str]]:
 
 
 def _pod_gone(record: Record, _: news.PodGone) -> Record:
-    return replace(record, gone=True, removing=False)
+    return changed(record, gone=True, removing=False)
 
 
 def _prepared(record: Record, prepared: news.Prepared) -> Record:
     if not record.preparing:
         return record
-    return replace(
+    return changed(
         record, preparing=False, stale=False, prepared=None if record.stale else prepared
     )
 
@@ -100,8 +100,8 @@ def _stale(record: Record, _: news.PreparationStale) -> Record:
 def _made_stale(record: Record) -> Record:
     """What was prepared no longer holds, nor will what is being prepared at this moment."""
     if isinstance(record.in_flight, CreateInstance):
-        return record  # too late: the create call has what it was given
-    return replace(record, prepared=None, stale=record.preparing)
+        return changed(record, stale=True)  # the call has what it was given; the next has not
+    return changed(record, prepared=None, stale=record.preparing)
 
 
 def _status_written(record: Record, written: news.StatusWritten) -> Record:
@@ -109,17 +109,17 @@ def _status_written(record: Record, written: news.StatusWritten) -> Record:
         record = _with_pod(record, written.pod)
     if not record.writing:
         return record
-    return replace(record, writing=False, write_not_before=written.retry_at)
+    return changed(record, writing=False, write_not_before=written.retry_at)
 
 
 def _concluded(record: Record, concluded: news.Concluded) -> Record:
     if record.verdict is not None:
         return record
-    return replace(record, verdict=concluded.verdict, verdict_at=concluded.at)
+    return changed(record, verdict=concluded.verdict, verdict_at=concluded.at)
 
 
 def _retried(record: Record, _: news.Retried) -> Record:
-    return replace(
+    return changed(
         record,
         tried=frozenset(),
         doubts=(),
@@ -135,22 +135,22 @@ def _orphan_checked(record: Record, checked: news.OrphanChecked) -> Record:
     # An owner that exists will reach us through the watch; until then nothing is touched, and
     # the question is asked ever more rarely.
     if not checked.exists:
-        return replace(record, checking=False, orphan=record.pod is None)
-    return replace(record, checking=False, sightings=0, checks=record.checks + 1)
+        return changed(record, checking=False, orphan=record.pod is None)
+    return changed(record, checking=False, sightings=0, checks=record.checks + 1)
 
 
 def _removal_failed(record: Record, failed: news.RemovalFailed) -> Record:
     if not record.removing:
         return record
-    return replace(record, removing=False, not_before=failed.retry_at)
+    return changed(record, removing=False, not_before=failed.retry_at)
 
 
 def _announced(record: Record, announced: news.Announced) -> Record:
-    return replace(record, announced=record.announced | announced.keys)
+    return changed(record, announced=record.announced | announced.keys)
 
 
 def _logs_kept(record: Record, kept: news.LogsKept) -> Record:
-    return replace(record, logs={**record.logs, **kept.messages})
+    return changed(record, logs={**record.logs, **kept.messages})
 
 
 def _woken(record: Record, _: news.Woken) -> Record:
@@ -183,12 +183,12 @@ _SLOTS: dict[type, Callable[[Record, Any], Record]] = {
 def begin(record: Record, action: Action) -> Record:
     """The record while ``action`` is carried out; the shell calls it before it acts."""
     if isinstance(action, CreateInstance):
-        return replace(record, in_flight=action, missed_at=None, short_at=None)
+        return changed(record, in_flight=action, missed_at=None, short_at=None)
     if isinstance(action, DeleteInstance | DeleteExtra):
-        return replace(record, in_flight=action)
+        return changed(record, in_flight=action)
     if isinstance(action, ReportShortage):
-        return replace(record, short_at=action.at)
-    return replace(record, **_BEGUN.get(type(action), {}))
+        return changed(record, short_at=action.at)
+    return changed(record, **_BEGUN.get(type(action), {}))
 
 
 _BEGUN: dict[type, dict[str, Any]] = {

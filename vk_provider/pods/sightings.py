@@ -7,7 +7,6 @@ answers that nobody waits for, change nothing. Fed by :func:`vk_provider.pods.re
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 
 from vk_provider.faults import (
@@ -20,7 +19,7 @@ from vk_provider.faults import (
 )
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.actions import CreateInstance, DeleteExtra, DeleteInstance
-from vk_provider.pods.slots import Existence, Record
+from vk_provider.pods.slots import Existence, Record, changed
 from vk_provider.pods.types import InstancePhase, InstanceRef, Observation
 
 MOST_DOUBTS = 3
@@ -45,7 +44,7 @@ def observed(record: Record, seen: news.Observed) -> Record:
     is_new_sighting = record.heard_at is None or seen.at > record.heard_at
     outlived = _outlived(record, seen)
     is_ordered = ref == _last_ref(record) and not outlived
-    return replace(
+    return changed(
         record,
         exists=Existence.PRESENT,
         existed=True,
@@ -86,10 +85,10 @@ def _with_doubles(record: Record, seen: news.Observed) -> Record:
     found = [ref for ref in seen.extras if (seen.backend, ref) != (record.backend, record.ref)]
     if seen.observation.phase is not InstancePhase.DELETING:
         found.append(seen.observation.ref)
-    record = replace(record, extras=_extras(record, seen.backend, found))
+    record = changed(record, extras=_extras(record, seen.backend, found))
     if record.backend != seen.backend:
         return record
-    return replace(record, heard_at=seen.at, missed_at=None)
+    return changed(record, heard_at=seen.at, missed_at=None)
 
 
 def _extras(
@@ -127,14 +126,14 @@ def missed(record: Record, miss: news.Missed) -> Record:
     """A complete list does not show the instance: twice, a lag apart, is believed."""
     if not _is_a_miss(record, miss):
         return record
-    record = replace(record, heard_at=miss.started_at)
+    record = changed(record, heard_at=miss.started_at)
     lag = timedelta(seconds=miss.list_lag_seconds)
     if record.baseline is not None and miss.started_at < record.baseline + lag:
         return record  # a young instance is never declared lost
     if record.deleted_at is not None and miss.started_at > record.deleted_at:
         return _absent(record)  # the order was acknowledged and the list agrees
     if record.missed_at is None:
-        return replace(record, missed_at=miss.started_at)
+        return changed(record, missed_at=miss.started_at)
     return _absent(record) if miss.started_at >= record.missed_at + lag else record
 
 
@@ -149,7 +148,7 @@ def _is_a_miss(record: Record, miss: news.Missed) -> bool:
 
 def _absent(record: Record) -> Record:
     """Nothing is there. What never existed may be made anew; what existed was lost or ended."""
-    return replace(
+    return changed(
         record,
         exists=Existence.ABSENT if record.existed else Existence.NONE,
         ref=None,
@@ -163,12 +162,12 @@ def created(record: Record, answer: news.Created) -> Record:
     """The create call answered with an instance."""
     if not isinstance(record.in_flight, CreateInstance):
         return record
-    record = replace(record, in_flight=None, cancelling=False, prepared=None)
+    record = changed(record, in_flight=None, cancelling=False, prepared=None)
     place = (answer.backend, answer.ref)
     is_ours = place == (record.backend, record.ref)
     if record.exists is Existence.PRESENT and not is_ours:
-        return replace(record, extras=(*record.extras, place))
-    return replace(
+        return changed(record, extras=(*record.extras, place))
+    return changed(
         record,
         exists=Existence.PRESENT,
         backend=answer.backend,
@@ -185,14 +184,18 @@ def create_failed(record: Record, failed: news.CreateFailed) -> Record:
     """The create call ended with a fault: did it make something, and what is ruled out now?"""
     if not isinstance(record.in_flight, CreateInstance):
         return record
-    record = replace(record, in_flight=None, cancelling=False)
+    record = _ruled_out(changed(record, in_flight=None, cancelling=False), failed)
+    return changed(record, prepared=None, stale=False) if record.stale else record
+
+
+def _ruled_out(record: Record, failed: news.CreateFailed) -> Record:
     if record.exists is Existence.PRESENT:
-        return replace(record, prepared=None)  # a list was faster than the answer
+        return changed(record, prepared=None)  # a list was faster than the answer
     candidate, words = failed.candidate, f"{failed.candidate.backend}: {_text(failed.fault)}"
     if not isinstance(failed.fault, _CREATED_NOTHING):
-        return _in_doubt(replace(record, words=words), failed)
+        return _in_doubt(changed(record, words=words), failed)
     if isinstance(failed.fault, RejectedError | UnsupportedFieldsError):
-        return replace(
+        return changed(
             record,
             rejected=record.rejected | _whole_backend(record, candidate),
             refusals=(*record.refusals, words),
@@ -200,13 +203,13 @@ def create_failed(record: Record, failed: news.CreateFailed) -> Record:
     ruled_out = frozenset({candidate})
     if isinstance(failed.fault, DeniedError):
         ruled_out = _whole_backend(record, candidate)
-    return replace(record, tried=record.tried | ruled_out, words=words)
+    return changed(record, tried=record.tried | ruled_out, words=words)
 
 
 def _in_doubt(record: Record, failed: news.CreateFailed) -> Record:
     doubts = (*record.doubts, failed.candidate)
     is_hopeless = doubts.count(failed.candidate) >= MOST_DOUBTS
-    return replace(
+    return changed(
         record,
         exists=Existence.UNKNOWN,
         backend=failed.candidate.backend,
@@ -231,7 +234,7 @@ def deleted(record: Record, order: news.Deleted) -> Record:
     """The backend acknowledged the order; only lists tell that the instance is gone."""
     if not isinstance(record.in_flight, DeleteInstance):
         return record
-    return replace(
+    return changed(
         record,
         in_flight=None,
         deleted_at=order.at,
@@ -246,7 +249,7 @@ def delete_failed(record: Record, failed: news.DeleteFailed) -> Record:
     """The order (for the instance or for a double) was not served."""
     if not isinstance(record.in_flight, DeleteInstance | DeleteExtra):
         return record
-    return replace(
+    return changed(
         record,
         in_flight=None,
         delete_problem=failed.message,
@@ -260,4 +263,4 @@ def extra_deleted(record: Record, order: news.ExtraDeleted) -> Record:
         return record
     gone = (record.in_flight.backend, order.ref)
     rest = tuple(extra for extra in record.extras if extra != gone)
-    return replace(record, extras=rest, in_flight=None, not_before=None)
+    return changed(record, extras=rest, in_flight=None, not_before=None)

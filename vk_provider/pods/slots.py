@@ -8,9 +8,11 @@ Filled by ``pods.record`` and ``pods.sightings``; read by the rules of ``pods.li
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
+from typing import Any
 
 from vk_provider.pods.actions import Action
 from vk_provider.pods.stimuli import Candidate, Prepared
@@ -96,3 +98,19 @@ class Record:
     def may_exist(self) -> bool:
         """Whether an instance is there, or may be."""
         return self.exists in (Existence.PRESENT, Existence.UNKNOWN)
+
+
+_NAMES = tuple(each.name for each in fields(Record))
+_SLOTS = {name: vars(Record)[name].__set__ for name in _NAMES}
+_every = attrgetter(*_NAMES)
+
+
+def changed(record: Record, **changes: Any) -> Record:
+    """A copy with these slots filled anew: ``dataclasses.replace``, which for a record of this
+    size took a tenth of a node's time, without its generality."""
+    made = object.__new__(Record)
+    for fill, value in zip(_SLOTS.values(), _every(record), strict=True):
+        fill(made, value)
+    for name, value in changes.items():
+        _SLOTS[name](made, value)
+    return made

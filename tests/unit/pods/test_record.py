@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.pods.situations import (
     CHEAP,
+    DEAR,
     NOW,
     REF,
     STAMP,
@@ -22,6 +23,7 @@ from tests.unit.pods.situations import (
     sight,
     told,
 )
+from vk_provider.faults import DeniedError
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.record import STORY_LENGTH, Existence, Record, begin, tell
@@ -110,10 +112,15 @@ def test_a_preparation_that_became_stale_under_way_is_not_used() -> None:
     assert record.prepared == prepared(CHEAP)
 
 
-def test_a_stale_preparation_is_dropped_unless_its_create_is_in_flight() -> None:
-    """What was sent can't be called back."""
+def test_a_stale_preparation_is_dropped_once_its_create_has_ended() -> None:
+    """What was sent can't be called back, but the next offer must not get the old image."""
     assert told(new(prepared=prepared(CHEAP)), news.PreparationStale()).prepared is None
-    assert told(creating(), news.PreparationStale()).prepared is not None
+
+    record = told(creating(), news.PreparationStale())
+    assert record.prepared is not None
+    record = told(record, news.CreateFailed(CHEAP, DeniedError("no"), at(1)))
+    assert (record.prepared, record.stale) == (None, False)
+    assert record.tried == {CHEAP, DEAR}
 
 
 def test_a_preparation_nobody_asked_for_is_ignored() -> None:

@@ -130,12 +130,19 @@ class Lifecycle(RuleBasedStateMachine):
         self.shell.now += timedelta(seconds=seconds)
         self.shell.ring()
 
-    @rule(events=st.integers(0, 3), index=INDEX, outcome=OUTCOMES, lateness=st.integers(0, 5))
-    def a_task_ends(self, events: int, index: int, outcome: str, lateness: int) -> None:
+    @rule(
+        events=st.integers(0, 3),
+        index=INDEX,
+        outcome=OUTCOMES,
+        lateness=st.integers(0, 5),
+        hold=st.booleans(),
+    )
+    def a_task_ends(self, events: int, index: int, outcome: str, lateness: int, hold: bool) -> None:
         for _ in range(min(events, len(self.api.undelivered))):
             self.shell.deliver()
         if task := pick(self.shell.tasks, index):
-            self.shell.finish(task, lambda shell, one: answer(shell, one, outcome, lateness))
+            how = partial(ends, outcome, lateness)
+            self.shell.finish(task, how, hold=hold)
 
     @rule(progress=st.integers(1, 8), outcome=OUTCOMES)
     def goes_on(self, progress: int, outcome: str) -> None:
@@ -146,7 +153,7 @@ class Lifecycle(RuleBasedStateMachine):
             if self.shell.tasks:
                 task = self.shell.tasks[0]
                 how = outcome if isinstance(task.action, CreateInstance) else "well"
-                self.shell.finish(task, partial(ends, how))
+                self.shell.finish(task, partial(ends, how, 1))
             while self.api.undelivered:
                 self.shell.deliver()
 
@@ -159,12 +166,18 @@ class Lifecycle(RuleBasedStateMachine):
         elif uid in self.shell.seen:
             self.shell.post(uid, news.PodSeen(self.shell.seen[uid]))
 
-    @rule(name=st.sampled_from(["a", "a", "b"]), arrives=st.booleans(), later=st.booleans())
-    def list_is_taken(self, name: str, arrives: bool, later: bool) -> None:
+    @rule(
+        name=st.sampled_from(["a", "a", "b"]),
+        arrives=st.booleans(),
+        later=st.booleans(),
+        slip=st.sampled_from([None, None, 0, 1]),
+    )
+    def list_is_taken(self, name: str, arrives: bool, later: bool, slip: int | None = None) -> None:
         if later:
             self.time_passes(int(LAG.total_seconds()) + 1)
         cloud = self.clouds[name]
-        taken = TakenList(cloud, self.shell.now, self.shell.take_list(cloud))
+        shown = self.shell.take_list(cloud, slip if arrives else None)
+        taken = TakenList(cloud, self.shell.now, shown)
         self.lists = [*self.lists[-3:], taken]
         if arrives:
             self.shell.hand_out(cloud, taken.at, taken.shown)
@@ -179,7 +192,7 @@ class Lifecycle(RuleBasedStateMachine):
     def restart(self, count: int, outcome: str) -> None:
         """Kill -9: what was under way has happened or not, and nobody hears of it."""
         old = self.shell
-        for task in old.tasks[: count or None]:
+        for task in [one for one in old.tasks if one.held is None][: count or None]:
             answer(old, task, outcome, count)
         self.lists.clear()
         self.api.undelivered[:] = list(self.api.pods.items())
@@ -274,9 +287,9 @@ def pick(items: list[T], index: int) -> T | None:
     return items[index % len(items)] if items else None
 
 
-def ends(how: str, shell: Shell, task: Task) -> news.Stimulus | None:
+def ends(how: str, lateness: int, shell: Shell, task: Task) -> news.Stimulus | None:
     """The task ends like this."""
-    return answer(shell, task, how, 1)
+    return answer(shell, task, how, lateness)
 
 
 def well(shell: Shell, task: Task) -> news.Stimulus | None:
