@@ -137,6 +137,7 @@ class Shell:
     def _forget(self, uid: PodUID) -> None:
         rest = [one.action for one in self.tasks if one.uid == uid]
         assert set(map(type, rest)) <= {todo.RemovePod}, "forgotten while at work"
+        assert not self.unpaid(uid), "forgotten while something bills"
         del self.records[uid]
         self.alarms.pop(uid, None)
         self.storm.settle(uid)
