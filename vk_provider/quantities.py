@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -32,6 +33,7 @@ _POD_LEVEL = ("cpu", "memory")
 _HUGE_PAGES = "hugepages-"
 
 
+@lru_cache(maxsize=4096, typed=True)  # all pods of a workload ask for the same
 def parse(text: str | float) -> Fraction:
     """The exact amount that a quantity stands for. Numbers, as YAML has them, are taken too.
 

@@ -80,6 +80,12 @@ class Assembly:
         self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
         self.services: Services | None = None
+        spec = NodeSpec(settings.name, settings.capacity, __version__, labels=settings.labels)
+        self._labels = node_labels(spec)
+        self._taints: list[Json] = [
+            {"key": each.key, "value": each.value, "effect": each.effect}
+            for each in settings.taints
+        ]
 
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
@@ -186,14 +192,10 @@ class Assembly:
 
     def _admission_view(self, uid: PodUID) -> NodeView:
         settings = self.settings
-        spec = NodeSpec(settings.name, settings.capacity, __version__, labels=settings.labels)
         return NodeView(
             name=settings.name,
-            labels=node_labels(spec),
-            permanent_taints=[
-                {"key": each.key, "value": each.value, "effect": each.effect}
-                for each in settings.taints
-            ],
+            labels=self._labels,
+            permanent_taints=self._taints,
             capacity=settings.capacity,
             in_use=self.admitted.held_by_others(uid),
         )

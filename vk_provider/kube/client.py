@@ -150,13 +150,29 @@ class KubeClient:
     async def _call(
         self, request: Request, *, repeatable: bool = True, tries: int = MOST_TRIES
     ) -> dict[str, Any]:
+        repeats = _repeats_anything if repeatable else _repeats_unserved
+        try:
+            return await self._once(request)
+        except KubeUnavailableError as fault:
+            if tries == 1 or not repeats(fault):
+                raise
+            # Only now: the machinery of repeats costs as much as a request.
+            first: KubeUnavailableError | None = fault
+
+        async def attempt() -> dict[str, Any]:
+            nonlocal first
+            if first is not None:
+                fault, first = first, None
+                raise fault
+            return await self._once(request)
+
         retrying = AsyncRetrying(
-            retry=retry_if_exception(_repeats_anything if repeatable else _repeats_unserved),
+            retry=retry_if_exception(repeats),
             stop=stop_after_attempt(tries) | stop_before_delay(LONGEST_RETRY_SECONDS),
             wait=_pause,
             reraise=True,
         )
-        return await retrying(self._once, request)
+        return await retrying(attempt)
 
     async def _once(self, request: Request) -> dict[str, Any]:
         resource = resource_of(request.target)

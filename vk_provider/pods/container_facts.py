@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 
 from vk_provider.pods.types import Json
 
+_OBJECT = (dict, Mapping)
+"""``dict`` is what JSON decodes to; asking for it first is many times faster."""
+
 
 def timestamp(moment: datetime) -> str:
     """A time as Kubernetes writes it: UTC, to the second."""
@@ -51,7 +54,7 @@ def is_sidecar(spec: Json) -> bool:
 
 def mapping(value: object) -> Json:
     """The value when it is a JSON object, else an empty one: garbage never raises."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, _OBJECT) else {}
 
 
 def restart_count(status: Json) -> int:

@@ -10,6 +10,8 @@ import json
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 from vk_provider import quantities
 from vk_provider.faults import FieldProblem
@@ -49,16 +51,23 @@ def placement(pod: Json) -> Placement | None:
     The annotation is a JSON object with ``backend``, ``offer`` and ``podUID``. One that carries
     another UID was copied from another pod, and says nothing about this one.
     """
+    written = text(mapping(mapping(pod, "metadata"), "annotations"), names.PLACEMENT)
+    found = _placed(written) if written else None
+    return found if found is not None and found.pod_uid == uid(pod) else None
+
+
+@lru_cache(maxsize=4096)  # read at every step of every pod, and written once
+def _placed(written: str) -> Placement | None:
     try:
-        written = json.loads(annotations_of(pod).get(names.PLACEMENT, ""))
+        found = json.loads(written)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(written, dict) or written.get("podUID") != uid(pod):
+    fields = ("podUID", "backend", "offer")
+    values: list[Any] = [found.get(name) for name in fields] if isinstance(found, dict) else []
+    if not values or not all(isinstance(value, str) for value in values):
         return None
-    backend, offer = written.get("backend"), written.get("offer")
-    if not isinstance(backend, str) or not isinstance(offer, str):
-        return None
-    return Placement(pod_uid=uid(pod), backend=backend, offer=offer)
+    owner, backend, offer = values
+    return Placement(pod_uid=PodUID(owner), backend=backend, offer=offer)
 
 
 def render_placement(placed: Placement) -> str:

@@ -13,19 +13,21 @@ from typing import Any
 from vk_provider.pods.types import Json
 
 _EMPTY: Json = {}
+_OBJECT = (dict, Mapping)
+"""``dict`` is what JSON decodes to; asking for it first is many times faster."""
 
 
 def mapping(parent: Json, key: str) -> Json:
     """The object under ``key``, or an empty one."""
     value = parent.get(key)
-    return value if isinstance(value, Mapping) else _EMPTY
+    return value if isinstance(value, _OBJECT) else _EMPTY
 
 
 def mappings(parent: Json, key: str) -> list[tuple[int, Json]]:
     """The objects of the list under ``key``, each with its index (for field paths)."""
     value = parent.get(key)
     found = value if isinstance(value, list | tuple) else ()
-    return [(index, item) for index, item in enumerate(found) if isinstance(item, Mapping)]
+    return [(index, item) for index, item in enumerate(found) if isinstance(item, _OBJECT)]
 
 
 def text(parent: Json, key: str) -> str:

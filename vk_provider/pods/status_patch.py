@@ -58,7 +58,7 @@ def _lists(current: Json, wanted: Json) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for name in (*_ATOMIC, *_BY_IP):
         target = wanted.get(name) or []
-        if pruned(current.get(name) or []) == pruned(target):
+        if same(current.get(name) or [], target):
             continue
         changed[name] = [{"$patch": "replace"}, *target] if name in _BY_IP else target or None
     return changed
@@ -69,7 +69,7 @@ def _conditions(current: Json, wanted: Json) -> dict[str, Any]:
     changed = [
         _cleared(mapping(before.get(one["type"])), one)
         for one in objects(wanted.get("conditions"))
-        if pruned(one) != pruned(before.get(one["type"]))
+        if not same(one, before.get(one["type"]))
     ]
     return {"conditions": changed} if changed else {}
 
@@ -84,10 +84,12 @@ def _annotations(current: Json, wanted: Mapping[str, str | None]) -> dict[str, s
     return {name: value for name, value in wanted.items() if current.get(name) != value}
 
 
-def pruned(value: object) -> object:
-    """A value without its nulls: the API server stores an absent time as null."""
-    if isinstance(value, Mapping):
-        return {name: pruned(item) for name, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [pruned(item) for item in value]
-    return value
+def same(one: object, other: object) -> bool:
+    """Whether two values are equal but for nulls: the API server stores an absent time as one."""
+    if one == other:
+        return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(same(one.get(name), other.get(name)) for name in one.keys() | other.keys())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return False

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vk_provider.pods.status_patch import pruned, status_patch
+from vk_provider.pods.status_patch import same, status_patch
 
 
 def patched(
@@ -95,4 +95,12 @@ def test_a_malformed_pod_is_patched_all_the_same() -> None:
         "status": {"phase": "Failed"},
     }
     assert status_patch({"status": "no"}, {}) is None
-    assert pruned([{"a": None, "b": [1]}]) == [{"b": [1]}]
+
+
+def test_nulls_are_absent_and_everything_else_counts() -> None:
+    """At any depth; lists keep their order and length."""
+    assert same([{"a": None, "b": [1]}], [{"b": [1]}])
+    assert same({"a": {"b": None}}, {"a": {}})
+    assert not same({"a": {}}, {})
+    assert not same([{"a": 1}], [{"a": 1}, {"b": 2}])
+    assert not same([{"a": 1}, {"b": 2}], [{"b": 2}, {"a": 1}])
