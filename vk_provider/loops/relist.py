@@ -116,12 +116,14 @@ class Relist:
         self._report(seen, ours)
 
     def _take(self, seen: Observation) -> None:
-        """A push about a pod that we know. Instances without one are the lists' business: they
-        alone count how often an orphan was seen."""
+        """A push about the instance of a pod that we know. Orphans and doubles are the lists'
+        business: a push tells of one instance and nothing of the others."""
         record = self._workers.records.get(seen.stamp.pod_uid)
-        if self.census.is_ours(seen) and record is not None and record.pod is not None:
-            at = self._shell.clock.now()
-            self._workers.post(seen.stamp.pod_uid, Observed(self._backend.name, seen, at))
+        if not self.census.is_ours(seen) or record is None or record.pod is None:
+            return
+        if record.ref in (None, seen.ref):
+            at, lag = self._shell.clock.now(), self._backend.provider.traits.list_lag_seconds
+            self._workers.post(seen.stamp.pod_uid, Observed(self._backend.name, seen, at, lag))
 
     def _hand_out(self, ours: Sequence[Observation], started_at: datetime) -> None:
         name, lag = self._backend.name, self._backend.provider.traits.list_lag_seconds
