@@ -4,4 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("vk_provider.testing.contract")
+pytest.register_assert_rewrite(
+    "vk_provider.testing.contract",
+    "vk_provider.testing.contract_exec",
+    "vk_provider.testing.contract_streams",
+)

@@ -8,8 +8,10 @@
                 yield ContractRig(provider, service, unsupported=(pod, {"spec.hostNetwork"}))
 
 The provider must be entered, belong to the cluster ``builders.CLUSTER_ID``, and talk to a service
-that is all its own. Coroutine tests need pytest-asyncio's ``asyncio_mode = auto``, and failures
-read best after ``pytest.register_assert_rewrite("vk_provider.testing.contract")`` in a conftest.
+that is all its own. Where it offers exec, attach, port-forward or stats, the class also derives
+from their contracts, which are in :mod:`.contract_streams`. Coroutine tests need pytest-asyncio's
+``asyncio_mode = auto``, and failures read best after
+``pytest.register_assert_rewrite("vk_provider.testing.contract")`` in a conftest.
 Fed by :mod:`.contract_rig`; feeds whoever writes a provider.
 """
 
@@ -46,6 +48,7 @@ from vk_provider.testing.contract_rig import (
     CreateFailure,
     ListFailure,
 )
+from vk_provider.testing.contract_streams import CAPABILITY_CONTRACTS
 
 __all__ = ["ContractBackend", "ContractRig", "CreateFailure", "ListFailure", "ProviderContract"]
 
@@ -432,6 +435,13 @@ class _Capabilities:
                         break
 
         assert seen == await rig.shown(ref)
+
+    async def test_what_is_offered_is_tried(self, rig: ContractRig) -> None:
+        """Streams and stats have contracts of their own: a class takes those of what is offered."""
+        for protocol, contract in CAPABILITY_CONTRACTS:
+            offered, tried = isinstance(rig.provider, protocol), isinstance(self, contract)
+            remedy = "derive from" if offered else "do not derive from"
+            assert offered == tried, f"{type(self).__name__} must {remedy} {contract.__name__}"
 
     async def test_closing_twice_is_harmless(self, rig: ContractRig) -> None:
         """A stop that fails half way closes again."""
