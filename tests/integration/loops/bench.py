@@ -124,7 +124,11 @@ class Bench:
         for name, backend in self.node.backends.items():
             assert isinstance(backend.provider, FakeProvider)
             self.clouds[name] = backend.provider.backend
-        spec = NodeSpec(NODE, self.settings.capacity, "1", cluster_id=CLUSTER)
+        taints = [
+            {"key": each.key, "value": each.value, "effect": each.effect}
+            for each in self.settings.taints
+        ]
+        spec = NodeSpec(NODE, self.settings.capacity, "1", cluster_id=CLUSTER, taints=taints)
         self.heartbeat = NodeHeartbeat(
             self.client, spec, self.node.views.node_view, self.node.threshold, self.shell,
             self.settings.tick_seconds,

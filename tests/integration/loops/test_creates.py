@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from tests.integration.loops.bench import Bench
 from vk_provider.faults import (
     DeniedError,
@@ -89,19 +87,6 @@ async def test_deleting_a_pod_cancels_its_create() -> None:
         took = await bench.until(lambda: bench.phase("web") == "Gone")
         assert took < 60.0
         assert not bench.cloud.instances_of(uid)
-
-
-async def test_a_create_that_is_cancelled_before_its_first_step_is_answered() -> None:
-    """The task never ran, and yet the pod does not wait for its answer for ever."""
-    async with Bench() as bench:
-        bench.bind("web")
-        while not bench.cloud.calls["create"] and not bench.node.workers.records:
-            await asyncio.sleep(0)
-        while bench.record("web").in_flight is None:
-            await asyncio.sleep(0)
-        bench.delete("web")
-        await bench.until(lambda: bench.phase("web") == "Gone")
-        assert not bench.cloud.instances_of(bench.stamp("web").pod_uid)
 
 
 async def test_a_refusal_is_final() -> None:
