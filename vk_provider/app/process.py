@@ -7,6 +7,7 @@ rebuilt from two lists. Fed by ``cli``.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ async def run(
     nodes: Sequence[NodeSettings], kubeconfig: str | None = None, context: str | None = None
 ) -> int:
     """Run until SIGINT or SIGTERM; the exit code. Raises ConfigError, VkProviderError."""
+    _relax_collector()
     metrics = Metrics()
     metrics.observe_process()
     credentials = await load_credentials(Path(kubeconfig) if kubeconfig else None, context)
@@ -52,6 +54,14 @@ async def run(
     finally:
         await plain.close()
     return 0
+
+
+def _relax_collector() -> None:
+    """A pod is hundreds of small objects that live as long as it does. Looking at all of them over
+    and over took a tenth of the node's time, and found next to nothing."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
 
 
 async def _run_all(running: Sequence[VirtualNode], stop: asyncio.Event) -> None:

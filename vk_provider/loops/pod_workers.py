@@ -54,6 +54,8 @@ class PodWorkers:
         self._alarms = Alarms(shell.clock, lambda uid: self.post(uid, news.Woken()))
         self._turns = Turns(self._step)
         self._parking = Parking(shell)
+        self._at_rest: set[PodUID] = set()
+        """Pods whose last step found nothing to do and was not cut short."""
         threshold.subscribe(self._turns.look_again)
 
     def pod_changed(self, uid: PodUID, pod: Json | None) -> None:
@@ -83,6 +85,9 @@ class PodWorkers:
             record = Record(uid, self._shell.clock.now())
         self.records[uid] = absorb(record, stimulus)
         self._accounts.note(uid, stimulus)
+        if uid in self._at_rest and _shows_the_same(record, self.records[uid], stimulus):
+            return  # every list shows every pod: those that run must not be decided anew each time
+        self._at_rest.discard(uid)
         self._turns.schedule(uid)
 
     def close(self) -> None:
@@ -101,7 +106,11 @@ class PodWorkers:
     def _take_turns(self, uid: PodUID) -> None:
         for _ in range(MAX_TURNS):
             record = self.records.get(uid)
-            if record is None or not self._shell.may_act() or not self._turn(record):
+            if record is None or not self._shell.may_act():
+                return
+            if not self._turn(record):
+                if uid in self.records:
+                    self._at_rest.add(uid)
                 return
         story = self.records[uid].story
         raise InvalidTransitionError("its decisions do not come to rest", story)
@@ -154,7 +163,22 @@ class PodWorkers:
 
     def _forget(self, uid: PodUID) -> None:
         del self.records[uid]
+        self._at_rest.discard(uid)
         self._parking.forget(uid)
         self._alarms.drop(uid)
         self._accounts.forget(uid)
         self._acts.forget(uid)
+
+
+def _shows_the_same(before: Record, now: Record, stimulus: news.Stimulus) -> bool:
+    """Whether a list only said again that a pod's instance is there, as it was. What becomes due
+    by time has its alarm, and a pod on its way out looks at every list."""
+    return (
+        isinstance(stimulus, news.Observed)
+        and before.pod is not None
+        and (before.verdict, before.deleted_at, before.missed_at) == (None, None, None)
+        and not (before.gone or now.extras or before.extras)
+        and (before.exists, now.exists) == (Existence.PRESENT, Existence.PRESENT)
+        and (before.backend, before.ref, before.observation)
+        == (now.backend, now.ref, now.observation)
+    )
