@@ -40,6 +40,7 @@ _COLUMNS = (
     _Column("Running s", lambda r: r.running_seconds, ".1f"),
     _Column("gone s", lambda r: r.gone_seconds, ".1f"),
     _Column("CPU-s up", lambda r: r.running_cpu, ".2f"),
+    _Column("CPU-s rest", lambda r: r.rest_cpu, ".2f"),
     _Column("CPU-s down", lambda r: r.gone_cpu, ".2f"),
     _Column("CPU-s all", lambda r: r.cpu, ".2f"),
     _Column("CPU-s start", lambda r: r.start_cpu, ".2f"),
