@@ -187,7 +187,8 @@ class Bench:
 
     def reason(self, name: str) -> str | None:
         """The pod's status.reason."""
-        return self.api.pod(name).get("status", {}).get("reason")
+        found: str | None = self.api.pod(name).get("status", {}).get("reason")
+        return found
 
     def waiting(self, name: str) -> Mapping[str, str]:
         """Why the pod's only container waits; empty if it does not."""

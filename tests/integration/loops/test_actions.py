@@ -112,8 +112,9 @@ async def test_a_task_without_an_audience_logs_its_bug(caplog: pytest.LogCapture
         raise ZeroDivisionError("a bug")
 
     async with Bench() as bench:
-        bench.shell.spawn(fails(), "the one that fails")
+        failing = bench.shell.spawn(fails(), "the one that fails")
         await bench.settle(0.1)
+        assert failing.done()
         assert "the one that fails" in caplog.text
         hanging = bench.shell.spawn(bench.settle(1000), "the one that hangs")
         await bench.shell.drain(5)

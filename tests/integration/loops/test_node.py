@@ -160,7 +160,8 @@ async def test_a_late_renewal_reports_everything_again() -> None:
 
 def _ready(bench: Bench) -> str:
     node = bench.api.get("nodes", NODE, "") or {}
-    return {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"]
+    found: str = {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"]
+    return found
 
 
 async def test_a_loop_that_does_not_turn_is_noticed() -> None:
