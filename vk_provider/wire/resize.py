@@ -31,6 +31,11 @@ class ResizeReader:
     def __init__(self) -> None:
         self._pending = ""
 
+    @property
+    def pending_bytes(self) -> int:
+        """How much is kept."""
+        return len(self._pending)
+
     def feed(self, chunk: bytes) -> list[Resize]:
         """The sizes that this chunk completes. Objects that are no size are skipped."""
         resizes: list[Resize] = []
