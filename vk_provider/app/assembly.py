@@ -12,9 +12,11 @@ from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
-from vk_provider import __version__, registry
+from vk_provider import registry
+from vk_provider.app.intake import take_pods_in
 from vk_provider.app.node_view import Views
-from vk_provider.faults import KubeNotFoundError
+from vk_provider.app.readmission import Readmission
+from vk_provider.faults import InvalidObjectError, KubeNotFoundError
 from vk_provider.kube import paths
 from vk_provider.kube.cache import PodCache
 from vk_provider.kube.client import KubeClient
@@ -26,6 +28,7 @@ from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.means import Means
+from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
 from vk_provider.loops.preparation import PreparationSettings, Preparer
@@ -34,20 +37,14 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.spending import Spending
 from vk_provider.loops.threshold import Threshold
 from vk_provider.node.door import Door, DoorLimits
-from vk_provider.node.object import NodeSpec, node_labels
-from vk_provider.pods import desired
-from vk_provider.pods.admission import NodeView, Refusal, admit
-from vk_provider.pods.events import FailedReason
 from vk_provider.pods.storm import StormGuard, StormLimits
-from vk_provider.pods.types import Json, PodUID
 from vk_provider.pods.world import BackendFacts, LifecycleLimits
-from vk_provider.provider import Provider, ProviderContext
+from vk_provider.provider import Provider
 from vk_provider.quantities import parse
-from vk_provider.settings import BackendSettings, NodeSettings, PlacementPolicy, Reach
+from vk_provider.settings import NodeSettings, PlacementPolicy, Reach
+from vk_provider.settings_file import provider_context
 
 logger = logging.getLogger(__name__)
-
-_OURS = frozenset(str(reason) for reason in FailedReason)
 
 
 class Assembly:
@@ -76,29 +73,29 @@ class Assembly:
             observe=lambda why: shell.metrics.events_dropped.labels(shell.node, why).inc(),
         )
         spending = Spending(settings.placement.budget_usd_per_hour)
-        self.threshold = Threshold(_door(settings), StormGuard(_storm(settings)), shell, spending)
+        self.threshold = Threshold(_door(settings), shell, spending)
+        self.pace = Pace(StormGuard(_storm(settings)), shell)
         self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
         self.services: Services | None = None
-        spec = NodeSpec(settings.name, settings.capacity, __version__, labels=settings.labels)
-        self._labels = node_labels(spec)
-        self._taints: list[Json] = [
-            {"key": each.key, "value": each.value, "effect": each.effect}
-            for each in settings.taints
-        ]
 
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
         providers: dict[str, Provider] = {}
         for backend in self.settings.backends:
-            provider = registry.create(backend, self._context(backend))
+            provider = registry.create(
+                backend,
+                provider_context(self.settings, backend, self.cluster_id, self._read_secret),
+            )
             providers[backend.name] = await stack.enter_async_context(provider)
             self.backends[backend.name] = Backend(
                 backend, providers[backend.name], self.settings.name, self.shell
             )
         if any(provider.traits.reaches_services for provider in providers.values()):
             self.services = Services(self.client)
-        self.workers = PodWorkers(self._facts(), self.threshold, self._actions(), self.shell)
+        self.workers = PodWorkers(
+            self._facts(), self.threshold, self.pace, self._actions(), self.shell
+        )
         self.views.workers = self.workers
         for name, wired in self.backends.items():
             relist = Relist(
@@ -113,7 +110,7 @@ class Assembly:
         if self.services is not None:
             yield "services", self.services.run()
         yield "events", self.events.run()
-        yield "intake", self._take_pods_in()
+        yield "intake", take_pods_in(self.cache, self.workers, self.pace, self.shell.clock)
         for name, (_, relist) in self.views.backends.items():
             yield f"list {name}", relist.run()
             yield f"watch {name}", relist.watch()
@@ -123,47 +120,20 @@ class Assembly:
         self.workers.close()
         self.threshold.close()
 
-    async def _take_pods_in(self) -> None:
-        """Once the cache is complete: remember past failures, then hand out every pod."""
-        await self.cache.synced.wait()
-        self._remember_failures()
-        self.cache.subscribe(self.workers.pod_changed)
-        for pod in self.cache.pods():
-            self.workers.pod_changed(PodUID(pod["metadata"]["uid"]), pod)
-        self.workers.intake_complete()
-
-    def _remember_failures(self) -> None:
-        """The storm guard's memory survives us: it is the Failed pods themselves."""
-        now = self.shell.clock.now()
-        failures = []
-        for pod in self.cache.pods():
-            status = pod.get("status", {})
-            at = desired.ended_at(pod)
-            if status.get("reason") in _OURS and at is not None:
-                failures.append(((now - at).total_seconds(), pod))
-        for ago, pod in sorted(failures, key=lambda each: each[0], reverse=True):
-            uid = PodUID(pod["metadata"]["uid"])
-            self.threshold.charge(desired.owner_key(pod), uid, max(0.0, ago))
-
     def _reference_changed(self, key: Any) -> None:
         self.workers.references_changed(self.references.owners(key))
-
-    def _context(self, backend: BackendSettings) -> ProviderContext:
-        return ProviderContext(
-            cluster_id=self.cluster_id,
-            node_name=self.settings.name,
-            backend=backend.name,
-            config_path=backend.config_path,
-            user_agent=f"vk-provider/{__version__}",
-            read_secret=self._read_secret,
-        )
 
     async def _read_secret(self, namespace: str, name: str, key: str) -> str:
         secret = await self.client.get(f"{paths.secrets(namespace)}/{name}")
         data = secret.get("data") or {}
         if key not in data:
             raise KubeNotFoundError(f"Secret {namespace}/{name} has no key {key}", 404)
-        return base64.b64decode(data[key]).decode(errors="replace")
+        try:
+            return base64.b64decode(data[key]).decode()
+        except ValueError:
+            # The original could carry bytes of the secret, so it is not chained.
+            message = f"key {key} of Secret {namespace}/{name} is not UTF-8 text"
+            raise InvalidObjectError(message) from None
 
     def _facts(self) -> NodeFacts:
         settings = self.settings
@@ -177,27 +147,11 @@ class Assembly:
             backends={
                 name: _backend_facts(backend.provider) for name, backend in self.backends.items()
             },
-            refusal=self._refusal,
+            refusal=Readmission(settings, self.admitted).refusal,
             admitted=self.admitted,
             host_ip=self.address,
             direct=settings.reach is Reach.DIRECT,
             limits=limits,
-        )
-
-    def _refusal(self, pod: Json) -> Refusal | None:
-        if not self.settings.admission_enabled:
-            return None
-        uid = PodUID(pod["metadata"]["uid"])
-        return admit(pod, self._admission_view(uid))
-
-    def _admission_view(self, uid: PodUID) -> NodeView:
-        settings = self.settings
-        return NodeView(
-            name=settings.name,
-            labels=self._labels,
-            permanent_taints=self._taints,
-            capacity=settings.capacity,
-            in_use=self.admitted.held_by_others(uid),
         )
 
     def _actions(self) -> PodActions:

@@ -51,6 +51,7 @@ class NodeHeartbeat:
         self._spec = spec
         self._view = view
         self._threshold = threshold
+        self._board = threshold.board
         self._shell = shell
         self._check_seconds = check_seconds
         self._reported: float | None = None
@@ -74,12 +75,12 @@ class NodeHeartbeat:
     def report_all(self) -> None:
         """Somebody may have written over our conditions (a lease was late): send all again."""
         self._again = True
-        self._threshold.changed.set()
+        self._board.changed.set()
 
     async def run(self) -> None:
         """Report until cancelled."""
         while True:
-            changed = self._threshold.changed
+            changed = self._board.changed
             self._shell.beat("heartbeat", STUCK_SECONDS)
             try:
                 async with asyncio.timeout(self._check_seconds):
@@ -112,7 +113,7 @@ class NodeHeartbeat:
             self.node = await set_taints(self._client, self._spec.name, taints)
             self._tainted = closed
             logger.info("the door is %s", f"closed: {closed}: {door.message}" if closed else "open")
-        self._threshold.mark_published(door)
+        self._board.mark_published(door)
         patch = annotations_patch(self.node, view)
         if patch is not None:
             self.node = await self._client.patch(paths.node(self._spec.name), patch)
@@ -146,4 +147,4 @@ class NodeHeartbeat:
             self._fault = sentence
             logger.warning("node %s: %s", self._spec.name, sentence)
         await asyncio.sleep(RETRY_SECONDS)
-        self._threshold.changed.set()
+        self._board.changed.set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from vk_provider.loops.admitted import Admitted
+from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_gauges import PodGauges
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
@@ -22,9 +23,10 @@ from vk_provider.pods.types import InstancePhase, PodUID, Verdict
 class PodAccounts:
     """One set of books per node."""
 
-    def __init__(self, admitted: Admitted, threshold: Threshold, shell: Shell) -> None:
+    def __init__(self, admitted: Admitted, threshold: Threshold, pace: Pace, shell: Shell) -> None:
         self._admitted = admitted
         self._threshold = threshold
+        self._pace = pace
         self._shell = shell
         self._gauges = PodGauges(shell)
 
@@ -34,7 +36,7 @@ class PodAccounts:
             case news.Observed(observation=seen):
                 self._gauges.observed(uid, seen)
                 if seen.phase is InstancePhase.RUNNING:
-                    self._threshold.storm.settle(uid)
+                    self._pace.settle(uid)
             case news.PodSeen(pod):
                 self._gauges.seen(uid, pod)
                 if desired.is_terminal(pod):
@@ -46,7 +48,7 @@ class PodAccounts:
 
     def held_until(self, record: Record) -> datetime | None:
         """Until when the storm guard holds this pod's first verdict."""
-        until = self._threshold.held_until(desired.owner_key(record.pod or {}), record.uid)
+        until = self._pace.held_until(desired.owner_key(record.pod or {}), record.uid)
         self._gauges.held(record.uid, until is not None)
         return until
 
@@ -57,12 +59,12 @@ class PodAccounts:
 
     def enter(self, record: Record) -> None:
         """A first verdict begins: a create."""
-        self._threshold.enter(desired.owner_key(record.pod or {}), record.uid)
+        self._pace.enter(desired.owner_key(record.pod or {}), record.uid)
 
     def conclude(self, record: Record, verdict: Verdict) -> None:
         """The pod's end is decided; its owner is charged for a failure."""
         if verdict.phase == "Failed" and record.pod is not None:
-            self._threshold.charge(desired.owner_key(record.pod), record.uid)
+            self._pace.charge(desired.owner_key(record.pod), record.uid)
         if verdict.reason is not None:
             self._shell.metrics.failed_verdicts.labels(self._shell.node, verdict.reason).inc()
 
@@ -80,7 +82,7 @@ class PodAccounts:
 
     def forget(self, uid: PodUID) -> None:
         """Nothing of the pod is left."""
-        self._threshold.storm.settle(uid)
+        self._pace.settle(uid)
         self._threshold.spending.release(uid)
         self._admitted.remove(uid)
         self._gauges.forget(uid)

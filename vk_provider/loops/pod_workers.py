@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from vk_provider.faults import InvalidTransitionError
 from vk_provider.loops.alarms import Alarms
+from vk_provider.loops.pace import Pace
 from vk_provider.loops.parking import Parking
 from vk_provider.loops.pod_accounts import PodAccounts
 from vk_provider.loops.pod_actions import PodActions
@@ -41,7 +42,12 @@ class PodWorkers:
     """The records of all pods of one node, and the steps that move them on."""
 
     def __init__(
-        self, facts: NodeFacts, threshold: Threshold, acts: PodActions, shell: Shell
+        self,
+        facts: NodeFacts,
+        threshold: Threshold,
+        pace: Pace,
+        acts: PodActions,
+        shell: Shell,
     ) -> None:
         self.records: dict[PodUID, Record] = {}
         self.ready = asyncio.Event()
@@ -49,14 +55,14 @@ class PodWorkers:
         self._backends = tuple(facts.backends)
         self._acts = acts
         self._shell = shell
-        self._accounts = PodAccounts(facts.admitted, threshold, shell)
+        self._accounts = PodAccounts(facts.admitted, threshold, pace, shell)
         self.surroundings = Surroundings(facts, threshold, self._accounts, shell)
         self._alarms = Alarms(shell.clock, lambda uid: self.post(uid, news.Woken()))
         self._turns = Turns(self._step)
         self._parking = Parking(shell)
         self._at_rest: set[PodUID] = set()
         """Pods whose last step found nothing to do and was not cut short."""
-        threshold.subscribe(self._turns.look_again)
+        threshold.board.subscribe(self._turns.look_again)
 
     def pod_changed(self, uid: PodUID, pod: Json | None) -> None:
         """The pod cache has a new version, or none any more."""

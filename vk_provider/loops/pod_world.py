@@ -58,7 +58,7 @@ class Surroundings:
             cooled=self._threshold.cooled,
             door_closed=f"{door.closed}: {door.message}" if door.closed is not None else None,
             headroom=door.headroom,
-            door_published=self._threshold.published,
+            door_published=self._threshold.board.published,
             synced=self.is_synced,
             host_ip=self._facts.host_ip,
             direct=self._facts.direct,

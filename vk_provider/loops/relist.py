@@ -197,7 +197,7 @@ class Relist:
         self._threshold.spending.listed(self._backend.name, self.census.usd_per_hour, uids)
         self._threshold.look()
         if has_changed:
-            self._threshold.changed.set()
+            self._threshold.board.changed.set()
 
 
 def _keep(record: Record | None, group: Sequence[Observation]) -> Observation:

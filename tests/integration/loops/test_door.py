@@ -117,7 +117,7 @@ async def test_a_pod_bound_a_moment_ago_takes_its_place_in_allocatable() -> None
         bench.api.delay = 0.5
         bench.bind("a")
         await bench.settle(0.2)
-        bench.node.threshold.changed.set()
+        bench.node.threshold.board.changed.set()
         await bench.settle(1.2)
         assert bench.allocatable() == 1
 

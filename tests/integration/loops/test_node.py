@@ -77,10 +77,10 @@ async def test_a_status_that_is_refused_is_sent_again() -> None:
         bench.api.refuse("PATCH", "/nodes/burst/status", *[403] * 3)
         bench.bind("web")
         await bench.settle(3)
-        assert not bench.node.threshold.published
+        assert not bench.node.threshold.board.published
         assert bench.phase("web") == "Pending"
         await bench.until(lambda: bench.phase("web") == "Failed")
-        assert bench.node.threshold.published
+        assert bench.node.threshold.board.published
 
 
 async def test_somebody_who_edits_taints_beside_us_keeps_theirs() -> None:
