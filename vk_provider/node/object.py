@@ -215,12 +215,3 @@ def _condition(one: tuple[str, str, str, str], before: Json, now: datetime) -> d
         "lastHeartbeatTime": moment,
         "lastTransitionTime": (is_same and before.get("lastTransitionTime")) or moment,
     }
-
-
-def drained(status: Json, now: datetime) -> dict[str, Any]:
-    """The same status with Ready False, for ``--drain`` alone: every pod of the node is evicted
-    within a second of it."""
-    kind, reason, message = "Ready", "KubeletNotReady", "node is being drained on request"
-    conditions = list(status["conditions"])
-    last = _condition((kind, "False", reason, message), {}, now)
-    return {**status, "conditions": [*conditions[:-1], last]}

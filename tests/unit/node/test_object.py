@@ -12,7 +12,6 @@ from vk_provider.node.object import (
     NodeView,
     adoption_patch,
     annotations_patch,
-    drained,
     is_ours,
     node_status,
     render_node,
@@ -176,13 +175,3 @@ def test_annotations_follow_backends_and_door() -> None:
     assert notes["vk-provider.dev/door"] == "closed: capacity: no L40S"
     kept = {name: text for name, text in notes.items() if text is not None}
     assert annotations_patch({"metadata": {"annotations": kept}}, view) is None
-
-
-def test_only_a_drain_makes_the_node_not_ready() -> None:
-    """Every other condition stays as it was."""
-    status = node_status(SPEC, VIEW, NOW)
-    found = conditions(drained(status, NOW))
-
-    assert (found["Ready"]["status"], found["Ready"]["reason"]) == ("False", "KubeletNotReady")
-    assert list(found) == list(conditions(status))
-    assert conditions(status)["Ready"]["status"] == "True"
