@@ -151,6 +151,21 @@ class ProcessContractBackend:
             orders.write(f"{order}\n")
 
 
+def obedient_rig(provider: ProcessProvider, backend: ProcessContractBackend) -> ContractRig:
+    """A rig whose containers take orders."""
+    volume = {"name": "host", "hostPath": {"path": "/dev"}}
+    pod = make_resolved_pod("odd", hostAliases=[{"ip": "10.0.0.1"}], volumes=[volume])
+    return ContractRig(
+        provider,
+        backend,
+        unsupported=(pod, frozenset({"spec.hostAliases", "spec.volumes[0].hostPath"})),
+        container_fields={
+            "command": ["sh", "-c", OBEDIENT, "obedient"],
+            "args": [sys.executable, ECHO],
+        },
+    )
+
+
 class TestProcess(ProviderContract, StreamContracts):
     """The whole suite, with real processes."""
 
@@ -158,21 +173,6 @@ class TestProcess(ProviderContract, StreamContracts):
     async def rig(self, tmp_path: Path) -> AsyncIterator[ContractRig]:
         """A service whose containers obey."""
         service = ProcessService(ProcessConfig(folder=tmp_path))
-        backend = ProcessContractBackend(service)
-        pod = make_resolved_pod(
-            "odd",
-            hostAliases=[{"ip": "10.0.0.1"}],
-            volumes=[{"name": "host", "hostPath": {"path": "/dev"}}],
-        )
-        paths = frozenset({"spec.hostAliases", "spec.volumes[0].hostPath"})
         async with ProcessProvider(service, CLUSTER_ID, owns_service=True) as provider:
-            yield ContractRig(
-                provider,
-                backend,
-                unsupported=(pod, paths),
-                container_fields={
-                    "command": ["sh", "-c", OBEDIENT, "obedient"],
-                    "args": [sys.executable, ECHO],
-                },
-            )
+            yield obedient_rig(provider, ProcessContractBackend(service))
         assert os.listdir(tmp_path) == []

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from vk_provider.streams import TerminalSize
 
 _END = b""
+_DEADLINE_SECONDS = 15.0
 
 
 class ScriptedClient:
@@ -53,8 +54,8 @@ class ScriptedClient:
         self._room.set()
 
     async def stdout_has(self, text: bytes) -> None:
-        """Return once the output holds ``text``; raises ``TimeoutError`` after half a minute."""
-        async with asyncio.timeout(30):
+        """Return once the output holds ``text``; raises ``TimeoutError`` after a while."""
+        async with asyncio.timeout(_DEADLINE_SECONDS):
             while text not in self.stdout:
                 self._came.clear()
                 await self._came.wait()

@@ -32,7 +32,7 @@ MOST_BUFFERED_BYTES = 4 << 20
 """What may be under way between a process and a client that takes nothing: a few chunks of ours,
 and the kernel's and the backend's own buffers."""
 
-_DEADLINE_SECONDS = 30.0
+_DEADLINE_SECONDS = 15.0
 _NOT_THERE = InstanceRef("never-was")
 
 

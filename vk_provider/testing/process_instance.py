@@ -71,8 +71,7 @@ class ProcessInstance:
                 container.lay_out(self.folder / "volumes")
                 self.containers[plan.name] = container
         except OSError:
-            self.is_deleting = True
-            self.link.close()
+            self.abandon()
             raise
         self._step()
 
@@ -119,7 +118,7 @@ class ProcessInstance:
         return failed or all(each.is_over for each in by_role[Role.MAIN])
 
     def abandon(self) -> None:
-        """End it at once, where the loop that it belongs to runs no more."""
+        """End it at once, and tell nobody: its loop runs no more, or it never began."""
         if self.link is not None:
             self.link.abandon()
             self.link = None
@@ -163,6 +162,8 @@ class ProcessInstance:
         """The keeper has gone."""
         self.link = None
         self.guests.lose()
+        # What had ended before has lost nothing.
+        self.is_lost = not (self.is_decided and self.is_quiet)
         survivors = [each.pid for each in self.containers.values() if each.is_alive and each.pid]
         for container in self.containers.values():
             container.lost(datetime.now(UTC))
@@ -172,8 +173,6 @@ class ProcessInstance:
                 os.killpg(pid, signal.SIGKILL)
         if self.is_deleting:
             self._vanish()
-        else:
-            self.is_lost = True
         self._on_change(self)
 
     def _vanish(self) -> None:

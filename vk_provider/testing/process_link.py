@@ -106,7 +106,9 @@ class Link:
             self._socket.shutdown(socket.SHUT_WR)
 
     def abandon(self) -> None:
-        """The same, where no loop runs any more that could hear of it."""
+        """The same at once, with nobody left to hear of it. Waits until the keeper has gone."""
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._socket)
         self._socket.close()
         self._process.wait()
 

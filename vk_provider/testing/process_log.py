@@ -97,9 +97,16 @@ class ContainerLog:
             return
         head = b"%d %s " % (time.time_ns() // 1000, stream)
         records = b"".join(b"%s%s\n" % (head, line) for line in lines)
-        os.write(self._fd, records)
-        self._generations[-1].bytes += len(records)
-        if self._generations[-1].bytes > self._half:
+        latest = self._generations[-1]
+        try:
+            written = os.write(self._fd, records)
+        except OSError:
+            return  # a full disk costs lines, not the container
+        if written < len(records):
+            os.ftruncate(self._fd, latest.bytes)
+            return
+        latest.bytes += written
+        if latest.bytes > self._half:
             self._rotate(self._fd)
         self._changed.wake()
 

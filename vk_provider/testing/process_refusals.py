@@ -103,7 +103,7 @@ def _container(container: ResolvedContainer) -> Iterator[Finding]:
     for index, mount in mappings(spec, "volumeMounts"):
         at = f"{path}.volumeMounts[{index}]"
         place = text(mount, "mountPath")
-        if posixpath.normpath(f"/{place}") == "/":
+        if posixpath.normpath("/" + place.lstrip("/")) == "/":
             yield FieldProblem(f"{at}.mountPath", f'found "{place}"; allowed: a path below /')
 
 
@@ -134,6 +134,7 @@ def _by_table(
     spec: Json, path: str, refused: Mapping[str, str], noted: Mapping[str, str]
 ) -> Iterator[Finding]:
     for key, why in refused.items():
+        # Zero passes with false: user 0 is given by some charts, and is what most images run as.
         if spec.get(key) not in (None, False, [], {}, ""):
             yield FieldProblem(f"{path}.{key}", why)
     for key, why in noted.items():

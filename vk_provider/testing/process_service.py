@@ -13,7 +13,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 
-from vk_provider.faults import InstanceNotFoundError, UnavailableError
+from vk_provider.faults import InstanceNotFoundError, RejectedError, UnavailableError
 from vk_provider.pods.types import InstanceRef, Json, Observation, Stamp
 from vk_provider.testing.fake_faults import Script
 from vk_provider.testing.fake_watch import Watchers
@@ -60,6 +60,9 @@ class ProcessService:
         instance = self.add(order)
         try:
             instance.begin(self.config, self._ports(order))
+        except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+            del self.instances[instance.ref.id]
+            raise RejectedError(f"two mounts of a container collide: {error.strerror}") from error
         except OSError as error:
             del self.instances[instance.ref.id]
             raise UnavailableError(f"nothing was started: {error}") from error
