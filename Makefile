@@ -14,7 +14,7 @@ DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
 EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench conformance lock clean
+.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench conformance fuzz lock clean
 .NOTPARALLEL:
 
 define header
@@ -127,6 +127,25 @@ bench: venv rig  ## measure against the peers
 conformance: venv rig  ## the official suites against the virtual node
 	$(PY) -m tests.conformance
 
+# atheris has an environment of its own, on Linux with a Python that it has wheels for (3.11 to 3.13). The parsers
+# need nothing else.
+FUZZ_SECONDS ?= 600
+FUZZ := .cache/fuzz
+FUZZ_VENV := $(FUZZ)/venv-$(shell cksum < requirements/fuzz.lock | cut -d' ' -f1)
+
+$(FUZZ_VENV): | $(PY)
+	$(call header,atheris)
+	@rm -rf $(FUZZ)/venv-*
+	$(PY) -m venv --without-pip $@.new
+	$(PY) -m pip --python $@.new install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.lock
+	@mv $@.new $@
+
+fuzz: $(FUZZ_VENV)  ## fuzz both parsers, FUZZ_SECONDS each (600)
+	@for target in spdy messages; do \
+	  printf '\n\033[1m== fuzz %s for %s s\033[0m\n' $$target $(FUZZ_SECONDS); \
+	  $(FUZZ_VENV)/bin/python -m tests.fuzz $$target $(FUZZ) -max_total_time=$(FUZZ_SECONDS) || exit 1; \
+	done
+
 # uv only resolves; nobody needs it to install. No index address is written, so that any mirror serves the locks.
 UV := .cache/lock/bin/uv
 RESOLVE = $(UV) pip compile --upgrade --quiet --universal --python-version 3.11 --generate-hashes \
@@ -140,6 +159,7 @@ lock: $(UV)  ## resolve the newest dependencies into requirements/
 	$(RESOLVE) pyproject.toml --all-extras --group dev --output-file requirements/dev.lock
 	$(RESOLVE) pyproject.toml --all-extras --constraint requirements/dev.lock --output-file requirements/run.lock
 	$(RESOLVE) --group build --constraint requirements/dev.lock --output-file requirements/build.lock
+	$(RESOLVE) --group fuzz --output-file requirements/fuzz.lock
 	@! grep -nE '://|^ *--(index|extra-index|find-links)' requirements/*.lock \
 	  || { echo 'a lock holds an index address' >&2; exit 1; }
 

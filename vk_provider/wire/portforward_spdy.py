@@ -9,6 +9,7 @@ where message borders mean nothing); feeds ``server.portforward``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vk_provider.faults import WireError
@@ -57,7 +58,7 @@ class SpdyPortForward:
 
     def feed(self, chunk: bytes) -> list[ForwardEvent]:
         """What these bytes of the client mean. Nothing after PeerGone."""
-        return self._client.translate(self._connection.feed(chunk))
+        return self._client.translate(self._connection.events(chunk))
 
     def feed_eof(self) -> list[ForwardEvent]:
         """The client closed the connection."""
@@ -148,7 +149,7 @@ class _Client:
         self.forwardings: dict[int, _Forwarding] = {}
         """By data stream, until closed by us or lost."""
 
-    def translate(self, events: list[SpdyEvent]) -> list[ForwardEvent]:
+    def translate(self, events: Iterable[SpdyEvent]) -> list[ForwardEvent]:
         """The SPDY events in the server's terms."""
         translated: list[ForwardEvent] = []
         for event in events:

@@ -8,7 +8,7 @@ Fed by ``server`` (bytes of the hijacked connection); feeds the exec core.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from vk_provider.wire.outcome import Outcome, outcome_bytes
 from vk_provider.wire.remote_command import (
@@ -69,7 +69,7 @@ class SpdyRemoteCommand:
 
     def feed(self, chunk: bytes) -> list[RemoteEvent]:
         """What these bytes of the client mean. Nothing after PeerGone."""
-        return self._client.translate(self._connection.feed(chunk))
+        return self._client.translate(self._connection.events(chunk))
 
     def feed_eof(self) -> list[RemoteEvent]:
         """The client closed the connection."""
@@ -135,7 +135,7 @@ class _Client:
         self._gone = True
         return [PeerGone(fault)]
 
-    def translate(self, events: list[SpdyEvent]) -> list[RemoteEvent]:
+    def translate(self, events: Iterable[SpdyEvent]) -> list[RemoteEvent]:
         """The SPDY events in the exec core's terms."""
         translated: list[RemoteEvent] = []
         for event in events:

@@ -10,12 +10,13 @@ Fed by the transport (TCP, or the binary messages of a WebSocket tunnel); feeds
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from vk_provider.wire.spdy_flow import MAX_WINDOW, Unread
 from vk_provider.wire.spdy_frames import (
     DATA_FRAME_BYTES,
     FrameReader,
     FrameType,
-    GoAwayStatus,
     ResetStatus,
     control_frame,
     data_header,
@@ -40,11 +41,15 @@ class SpdyConnection:
 
     def feed(self, chunk: bytes) -> list[SpdyEvent]:
         """What these bytes mean. Replies to the peer are in the output afterwards."""
+        return list(self.events(chunk))
+
+    def events(self, chunk: bytes) -> Iterator[SpdyEvent]:
+        """The same one by one, each before the next frame is looked at: what is done about it has
+        the same effect however the bytes were cut. To be iterated to its end."""
         for frame in self._reader.feed(chunk):
             receive(self._session, frame)
+            yield from self._session.take_events()
         self._session.send_updates()
-        events, self._session.events = self._session.events, []
-        return events
 
     def take_output(self) -> bytes:
         """The bytes to be sent now; they are given once."""
@@ -100,8 +105,3 @@ class SpdyConnection:
     def room(self, stream_id: int) -> int:
         """How many bytes may be sent on a stream now; WindowOpened tells when to ask again."""
         return self._session.windows.room(stream_id)
-
-    def go_away(self, status: GoAwayStatus = GoAwayStatus.OK) -> None:
-        """Announce the end. Only after the peer has sent a frame (see the module's text)."""
-        if not self._session.failed:
-            self._session.go_away(status)

@@ -162,6 +162,11 @@ class Session:
         self.streams.clear()
         self.events.append(ConnectionFailed(message))
 
+    def take_events(self) -> list[SpdyEvent]:
+        """The events since the last time."""
+        events, self.events = self.events, []
+        return events
+
     def go_away(self, status: GoAwayStatus) -> None:
         """Announce the end of the connection."""
         self.output.append(control_frame(FrameType.GOAWAY, two_words(self.last_id, status)))

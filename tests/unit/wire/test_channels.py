@@ -201,3 +201,9 @@ def test_after_the_end_input_is_discarded() -> None:
     assert command.feed(b"\x00x") == []
     assert command.feed(b"\xff\x00") == []
     assert command.feed_eof() == [PeerGone()]
+    assert command.feed_eof() == []
+
+
+def test_a_websocket_has_no_window() -> None:
+    """The transport alone holds the command back."""
+    assert begun().room(Output.STDOUT) == 2**31 - 1

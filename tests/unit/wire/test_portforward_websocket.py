@@ -38,6 +38,7 @@ def test_base64_is_text() -> None:
 
 def test_bytes_go_both_ways(forward: WebSocketPortForward) -> None:
     """Even channels."""
+    assert forward.room(1) == 2**31 - 1
     forward.send(1, b"x")
     forward.send(1, b"")
 
@@ -90,6 +91,7 @@ def test_a_failure_is_told_on_the_error_channel_once(forward: WebSocketPortForwa
 def test_nothing_follows_the_clients_close(forward: WebSocketPortForward) -> None:
     """One PeerGone."""
     assert forward.feed_eof() == [PeerGone()]
+    assert forward.feed_eof() == []
     assert forward.feed(b"\x00x") == []
 
 
