@@ -189,6 +189,13 @@ class NodeUnderTest:
         found: dict[str, Any] = await self.bed.get_json(self.path)
         return found
 
+    async def leader(self) -> str:
+        """Who holds the leader election's Lease; empty if it was given up."""
+        group = "/apis/coordination.k8s.io/v1/namespaces"
+        path = f"{group}/{identity.NAMESPACE}/leases/vk-provider-{self.name}"
+        lease = await self.bed.get_json(path)
+        return str(lease["spec"].get("holderIdentity") or "")
+
     async def metrics(self) -> dict[str, list[tuple[dict[str, str], float]]]:
         """Every sample of `/metrics`, by name: its labels and value."""
         found: dict[str, list[tuple[dict[str, str], float]]] = {}

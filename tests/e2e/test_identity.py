@@ -96,7 +96,9 @@ async def _broad_run(bed: ControlPlane) -> list[audit.Event]:
         await _count_events_up(node, workloads)
         await _read_logs_with_a_token(node, workloads)
         await _until_swept(node)
-        await node.restart()
+        assert await node.stop() == 0
+        assert await node.leader() == ""
+        await node.start()
         await bed.request_json("DELETE", node.lease_path)
         await _until_lease(node)
         await workloads.delete("deployments", "web")

@@ -101,6 +101,7 @@ async def test_clean_stop_leaves_pods_as_they_are(
     before = await workloads.pod_in("app", "Running")
 
     assert await node.stop() == 0
+    assert await node.leader() == ""
     await asyncio.sleep(2)
 
     after = await workloads.get("pods", "app")

@@ -51,7 +51,8 @@ class Leadership:
 
     async def acquire(self, stop: asyncio.Event) -> bool:
         """Wait for leadership; False if we were told to stop first."""
-        if self._election is None:
+        if self._election is None or stop.is_set():
+            # A single look would be enough to take back what was just given up.
             return not stop.is_set()
         self.is_waiting = True
         acquiring = asyncio.ensure_future(self._election.acquire())
