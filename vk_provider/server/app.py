@@ -14,13 +14,18 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from vk_provider.pods.types import Json
+from vk_provider.server.attach import attach_endpoint
 from vk_provider.server.auth import Gate
 from vk_provider.server.checks import Check, check_endpoint, ping
+from vk_provider.server.exec import exec_endpoint
 from vk_provider.server.limits import Endpoint, Limits, Middleware, bounded
 from vk_provider.server.listener import Listener
 from vk_provider.server.logs import LogTimes, log_endpoint
 from vk_provider.server.lookup import PodLookup
+from vk_provider.server.portforward import port_forward_endpoint
+from vk_provider.server.remote_command import StreamTimes
 from vk_provider.server.routes import Served, install, kubelet_routes, pod_list
+from vk_provider.server.streaming import Streams
 from vk_provider.server.tls import ServingTLS
 
 Observe = Callable[[str, int], None]
@@ -39,12 +44,15 @@ class KubeletOptions:
     port: int = 10250
     limits: Limits = field(default_factory=Limits)
     log_times: LogTimes = field(default_factory=LogTimes)
+    stream_times: StreamTimes = field(default_factory=StreamTimes)
     refresh_seconds: float = 10.0
     checks: Mapping[str, Check] = field(default_factory=dict)
     observe: Observe | None = None
 
 
-def kubelet_application(lookup: PodLookup, gate: Gate, options: KubeletOptions) -> web.Application:
+def kubelet_application(
+    lookup: PodLookup, gate: Gate, options: KubeletOptions, streams: Streams
+) -> web.Application:
     """The application behind the kubelet port."""
     middlewares = [bounded(options.limits), gate.middleware()]
     if options.observe is not None:
@@ -58,6 +66,9 @@ def kubelet_application(lookup: PodLookup, gate: Gate, options: KubeletOptions) 
         pods=_pods_endpoint(lookup.pods),
         running_pods=_pods_endpoint(lookup.running_pods),
         container_logs=log_endpoint(lookup, options.log_times),
+        exec=exec_endpoint(streams),
+        attach=attach_endpoint(streams),
+        port_forward=port_forward_endpoint(streams),
     )
     install(application, kubelet_routes(served))
     application.on_response_prepare.append(_anonymous)
@@ -101,7 +112,8 @@ class KubeletServer:
     ) -> None:
         self._tls = tls
         self._options = options
-        application = kubelet_application(lookup, gate, options)
+        self._streams = Streams(lookup, options.stream_times)
+        application = kubelet_application(lookup, gate, options, self._streams)
         self._listener = Listener(
             application, options.host, options.port, options.limits, tls.context
         )
@@ -120,11 +132,12 @@ class KubeletServer:
         return port
 
     async def close(self) -> None:
-        """Stop serving; running streams end. Idempotent."""
+        """Stop serving; running streams end, and say so. Idempotent."""
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.wait({self._refreshing})
             self._refreshing = None
+        await self._streams.close(self._options.limits.close_seconds)
         await self._listener.close()
 
     async def __aenter__(self) -> KubeletServer:

@@ -33,14 +33,14 @@ class Served:
     pods: Endpoint
     running_pods: Endpoint
     container_logs: Endpoint
+    exec: Endpoint
+    attach: Endpoint
+    port_forward: Endpoint
 
 
 def kubelet_routes(served: Served) -> tuple[Route, ...]:
     """The table."""
     get, stream = ("GET",), ("GET", "POST")
-    exec_ = refuse(501, "exec: this node does not run commands in containers")
-    attach = refuse(501, "attach: this node does not attach to containers")
-    forward = refuse(501, "portForward: this node does not forward ports")
     stats = refuse(501, "stats: this node does not measure its pods")
     metrics = refuse(501, "metrics: this node does not measure its pods")
     debug = refuse(405, "Debug endpoints are disabled.")
@@ -52,12 +52,12 @@ def kubelet_routes(served: Served) -> tuple[Route, ...]:
         Route(get, "/runningpods/", served.running_pods),
         Route(get, "/runningpods", served.running_pods),
         Route(get, "/containerLogs/{namespace}/{pod}/{container}", served.container_logs),
-        Route(stream, "/exec/{namespace}/{pod}/{container}", exec_),
-        Route(stream, "/exec/{namespace}/{pod}/{uid}/{container}", exec_),
-        Route(stream, "/attach/{namespace}/{pod}/{container}", attach),
-        Route(stream, "/attach/{namespace}/{pod}/{uid}/{container}", attach),
-        Route(stream, "/portForward/{namespace}/{pod}", forward),
-        Route(stream, "/portForward/{namespace}/{pod}/{uid}", forward),
+        Route(stream, "/exec/{namespace}/{pod}/{container}", served.exec),
+        Route(stream, "/exec/{namespace}/{pod}/{uid}/{container}", served.exec),
+        Route(stream, "/attach/{namespace}/{pod}/{container}", served.attach),
+        Route(stream, "/attach/{namespace}/{pod}/{uid}/{container}", served.attach),
+        Route(stream, "/portForward/{namespace}/{pod}", served.port_forward),
+        Route(stream, "/portForward/{namespace}/{pod}/{uid}", served.port_forward),
         Route(("POST",), "/run/{namespace}/{pod}/{container}", debug),
         Route(("POST",), "/run/{namespace}/{pod}/{uid}/{container}", debug),
         Route(stream, "/stats/summary", stats),
