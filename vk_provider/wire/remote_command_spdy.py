@@ -116,6 +116,7 @@ class _Client:
         # What came before the last stream was opened; the connection's limits bound it.
         self._early: list[RemoteEvent] = []
         self._ready = False
+        self._stdin_ended = False
         self._gone = False
         self.finished = False
         self.ids: dict[str, int] = {}
@@ -182,7 +183,8 @@ class _Client:
         if self.finished:
             return []
         if self._is("stdin", event.stream_id):
-            return self._when_ready([StdinClosed()])
+            ended, self._stdin_ended = self._stdin_ended, True
+            return [] if ended else self._when_ready([StdinClosed()])
         # Without an error stream nobody would learn how the command ends.
         lost = isinstance(event, StreamReset) and self._is("error", event.stream_id)
         return self.leave(None) if lost else []

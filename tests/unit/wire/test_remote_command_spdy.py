@@ -94,6 +94,7 @@ def test_input_ends_by_half_close_or_by_reset(command: SpdyRemoteCommand) -> Non
 
     assert command.feed(data(3, b"", FIN)) == [StdinClosed()]
     assert other.feed(rst(3)) == [StdinClosed()]
+    assert command.feed(rst(3)) == []
 
 
 def test_input_that_comes_before_the_last_stream_waits_for_it() -> None:
