@@ -29,7 +29,8 @@ class Kill:
     at: float
     round: str
     replica: str
-    cut_off: list[str] = field(default_factory=list)
+    cut_off: set[int] = field(default_factory=set)
+    """The numbers of these calls."""
 
 
 async def judge(stage: CrashStage, *, settled: bool = False) -> Mapping[str, Any]:
@@ -101,7 +102,15 @@ async def count_cut_off(stage: CrashStage, kill: Kill, after: int) -> None:
             and not (request["fault"] or "").startswith(_NEVER_ANSWERED)
             and request["podUid"] in wanted
         ):
-            kill.cut_off.append(request["podUid"])
+            kill.cut_off.add(request["number"])
+
+
+async def forget_answered(stage: CrashStage, kills: Sequence[Kill]) -> None:
+    """A create that was answered after all was not cut off: a clean stop waits for it."""
+    calls = await stage.account.requests()
+    answered = {call["number"] for call in calls if call["answeredAt"] is not None}
+    for kill in kills:
+        kill.cut_off -= answered
 
 
 async def story(stage: CrashStage, uid: str, instances: Sequence[str]) -> str:

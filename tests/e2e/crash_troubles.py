@@ -20,10 +20,16 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
     {"kind": "reset", "probability": 0.04},
     {"kind": "reset-after", "probability": 0.04},
     {"kind": "hang-after", "probability": 0.04, "holdMs": 3000},
+    {"kind": "hold", "probability": 0.05, "holdMs": 2500},
     {"kind": "error-after", "operation": "deletePod", "probability": 0.05},
     {"kind": "lingering", "probability": 0.1, "seconds": 4},
     {"kind": "repeat-page", "probability": 0.05},
     {"kind": "broken-page", "probability": 0.03},
+)
+DOUBT: tuple[Mapping[str, Any], ...] = (
+    {"kind": "error-after", "probability": 0.5},
+    {"kind": "reset", "probability": 0.5},
+    {"kind": "reset-after"},
 )
 OUTAGE: tuple[Mapping[str, Any], ...] = (
     {"kind": "garbage", "operation": "listPods", "probability": 0.3},

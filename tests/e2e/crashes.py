@@ -19,7 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.crash_judge import Kill, VerdictError, count_cut_off, judge, ours
+from tests.e2e.crash_judge import (
+    Kill,
+    VerdictError,
+    count_cut_off,
+    forget_answered,
+    judge,
+    ours,
+)
 from tests.e2e.crash_stage import (
     DEPLOYMENT,
     NODE,
@@ -28,7 +35,7 @@ from tests.e2e.crash_stage import (
     Plan,
     set_up,
 )
-from tests.e2e.crash_troubles import FAULTS, TROUBLES, Troubles, script_faults
+from tests.e2e.crash_troubles import DOUBT, FAULTS, TROUBLES, Troubles, script_faults
 from tests.rig.polling import eventually
 
 MOST_REPLICAS = 10
@@ -82,6 +89,7 @@ class Crashes:
             "shrinking": (5, self._shrinking),
             "replacing": (2, self._replacing),
             "forcing": (2, self._forcing),
+            "doubting": (2, self._doubting),
             "ending": (1, self._ending),
             "starting": (3, self._starting),
         }
@@ -93,10 +101,11 @@ class Crashes:
 
     async def play(self) -> None:
         """All rounds, with calm between some of them; then the workloads must recover."""
-        names = list(self._rounds)
         weights = [weight for weight, _ in self._rounds.values()]
-        for number in range(1, self.stage.plan.kills + 1):
-            name = self._rng.choices(names, weights)[0]
+        # A generator of its own: the order of the rounds must not depend on what happens in them.
+        order = random.Random(self.stage.plan.seed)
+        names = order.choices(list(self._rounds), weights, k=self.stage.plan.kills)
+        for number, name in enumerate(names, start=1):
             if name != "starting":
                 await self._let_work()
             await self._rounds[name][1]()
@@ -140,6 +149,16 @@ class Crashes:
         """Pods vanish from the API at once, whatever runs for them."""
         for pod in await self._some_pods(2):
             await self.stage.delete_pod(pod, grace=0)
+        await asyncio.sleep(self._rng.uniform(0, 1))
+
+    async def _doubting(self) -> None:
+        """No create has a known outcome, and some of the pods in doubt are deleted."""
+        await script_faults(self.stage, DOUBT)
+        await self._scale(self._replicas + 3)
+        await asyncio.sleep(self._rng.uniform(0.3, 1))
+        for pod in await self._some_pods(4):
+            await self.stage.delete_pod(pod, self._rng.choice((None, 0)))
+        await script_faults(self.stage, FAULTS)
         await asyncio.sleep(self._rng.uniform(0, 1))
 
     async def _ending(self) -> None:
@@ -225,6 +244,7 @@ class Crashes:
         await self.settle(0)
         await asyncio.sleep(2 * self.stage.plan.believed_lag_seconds)
         ledger = await judge(self.stage, settled=True)
+        await forget_answered(self.stage, self.outcome.kills)
         left = ours(ledger["open"], self.stage)
         self.outcome.left_over = len(left)
         self.outcome.double_billed = len(ledger["doubleBilled"])
