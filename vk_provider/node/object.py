@@ -7,6 +7,7 @@ and an outage of an API must evict nobody.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +28,9 @@ Json = Mapping[str, Any]
 
 PROVIDER_ID_SCHEME = "vk-provider"
 MARK_VALUE = "vk-provider"
+DECLARED_FEATURES = ("ExtendWebSocketsToKubelet",)
+"""What our kubelet port can do beyond an old kubelet's, by the names of Kubernetes' features."""
+_DECLARED_SINCE = (1, 36)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,16 @@ def node_status(
         "addresses": _addresses(spec, view),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": spec.kubelet_port}},
         "nodeInfo": _node_info(spec),
+        **_declared(spec.api_server_version),
     }
+
+
+def _declared(api_server_version: str) -> dict[str, list[str]]:
+    """Sorted, else the API server refuses the status. From 1.36 on it hands a client's WebSocket
+    through to a node that says so; before, the field is unknown or without use."""
+    found = re.match(r"v?(\d+)\.(\d+)", api_server_version)
+    known = found is not None and (int(found[1]), int(found[2])) >= _DECLARED_SINCE
+    return {"declaredFeatures": list(DECLARED_FEATURES)} if known else {}
 
 
 def _allocatable(capacity: Mapping[str, str], view: NodeView) -> dict[str, str]:

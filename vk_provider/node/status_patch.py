@@ -35,6 +35,10 @@ def node_status_patch(
     conditions = _conditions(status, wanted, heartbeat=heartbeat)
     if conditions:
         patch["conditions"] = conditions
+    declared = wanted.get("declaredFeatures")
+    # Never alone: a cluster with that feature off drops it, and would be asked again and again.
+    if (patch or heartbeat) and declared and status.get("declaredFeatures") != declared:
+        patch["declaredFeatures"] = declared
     uid = (current.get("metadata") or {}).get("uid")
     return {"metadata": {"uid": uid}, "status": patch} if patch else None
 

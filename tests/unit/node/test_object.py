@@ -163,6 +163,18 @@ def test_the_kubelet_version_is_the_api_servers(api_server: str, kubelet: str) -
     assert (facts["operatingSystem"], facts["architecture"]) == ("linux", "amd64")
 
 
+@pytest.mark.parametrize(
+    ("api_server", "declares"),
+    [("v1.34.4", False), ("v1.35.9", False), ("v1.36.3", True), ("v2.0.0", True), ("", False)],
+)
+def test_websockets_are_declared_where_they_are_understood(api_server: str, declares: bool) -> None:
+    """An older API server drops the field, and would be sent it for ever."""
+    spec = NodeSpec("n", {}, "0.1.0", api_server_version=api_server)
+    features = node_status(spec, NodeView(), NOW).get("declaredFeatures")
+
+    assert features == (["ExtendWebSocketsToKubelet"] if declares else None)
+
+
 def test_annotations_follow_backends_and_door() -> None:
     """Those of former backends go; nothing new is no patch."""
     node = {"metadata": {"annotations": {"vk-provider.dev/backend-gone": "x"}}}

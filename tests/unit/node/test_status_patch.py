@@ -83,3 +83,18 @@ def test_a_new_node_gets_everything() -> None:
         "conditions",
     ]
     assert patch["status"]["nodeInfo"] == {"osImage": "vk-provider 0.1.0"}
+
+
+def test_declared_features_go_along_with_something_else_only() -> None:
+    """A cluster that drops them would otherwise be asked with every look at the node."""
+    features = ["ExtendWebSocketsToKubelet"]
+
+    assert node_status_patch(node(), wanted(declaredFeatures=features)) is None
+    patch = node_status_patch(node(), wanted(declaredFeatures=features), heartbeat=True)
+    assert patch is not None
+    assert patch["status"]["declaredFeatures"] == features
+    kept = node_status_patch(
+        node(declaredFeatures=features), wanted(declaredFeatures=features), heartbeat=True
+    )
+    assert kept is not None
+    assert "declaredFeatures" not in kept["status"]
