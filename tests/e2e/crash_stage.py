@@ -276,14 +276,15 @@ def _command(
 
 
 def _configuration(plan: Plan, bed: ControlPlane, account: Account, node: str) -> dict[str, Any]:
-    """As an operator would write it; the election is quick, so that a crash costs seconds."""
+    """As an operator would write it; the election is quick, so that a crash costs one second."""
     pair = bed.serving_pair("127.0.0.1")
-    election = {
-        "namespace": identity.NAMESPACE,
-        "leaseDurationSeconds": 2,
-        "renewDeadlineSeconds": 1.5,
-        "retryPeriodSeconds": 0.3,
-    }
+    election: dict[str, Any] = {"namespace": identity.NAMESPACE}
+    if node == NODE:
+        election |= {
+            "leaseDurationSeconds": 1,
+            "renewDeadlineSeconds": 0.8,
+            "retryPeriodSeconds": 0.2,
+        }
     config = {
         "apiKey": {"env": "RUNPOD_API_KEY"},
         "baseUrl": account.url,

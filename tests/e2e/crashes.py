@@ -40,7 +40,7 @@ from tests.rig.polling import eventually
 
 MOST_REPLICAS = 10
 MOST_SET = 3
-CALM_EVERY = 10
+CALM_EVERY = 15
 MOST_VANISHED = 3
 FINAL_REPLICAS = 6
 RECOVERY_SECONDS = 90.0

@@ -38,7 +38,7 @@ async def test_clean_stops_cost_nobody_an_instance() -> None:
 async def test_a_frozen_leader_and_an_outage_cost_nobody_an_instance() -> None:
     """The leader sleeps longer than its Lease while the API server or the account is away."""
     troubles = ("freeze", "api_server", "outage")
-    outcome = await run(Plan(kills=8, seed=3, speed=SPEED, troubles=troubles, only_troubles=True))
+    outcome = await run(Plan(kills=6, seed=3, speed=SPEED, troubles=troubles, only_troubles=True))
 
     assert _costs(outcome) == (0, 0), outcome
 
