@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -68,6 +69,8 @@ class Link:
             os.close(lock)
             theirs.close()
         self._socket = ours
+        self._socket.setblocking(False)
+        self._unsent: deque[tuple[bytes, list[int]]] = deque()
         self._text = b""
         self._on_event, self._on_end = on_event, on_end
         self._loop = asyncio.get_running_loop()
@@ -102,27 +105,53 @@ class Link:
 
     def close(self) -> None:
         """Let the keeper kill everything, remove the folder and go."""
+        self._drop_unsent()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 
     def abandon(self) -> None:
         """The same at once, with nobody left to hear of it. Waits until the keeper has gone."""
+        self._drop_unsent()
         if not self._loop.is_closed():
             self._loop.remove_reader(self._socket)
         self._socket.close()
         self._process.wait()
 
     def _send(self, request: Json, fds: Sequence[int] = ()) -> None:
-        line = orjson.dumps(request) + b"\n"
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        # A keeper that is gone says so by itself: the socket's end is read.
-        with suppress(OSError):
-            sent = self._socket.sendmsg([line], rights)
-            self._socket.sendall(line[sent:])
+        # Descriptors are the caller's to close, and a request may have to wait for its turn.
+        self._unsent.append((orjson.dumps(request) + b"\n", [os.dup(fd) for fd in fds]))
+        if len(self._unsent) == 1:
+            self._flush()
+
+    def _flush(self) -> None:
+        while self._unsent:
+            line, fds = self._unsent[0]
+            try:
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+                sent = self._socket.sendmsg([line], rights if fds else [])
+            except BlockingIOError:
+                self._loop.add_writer(self._socket, self._flush)
+                return
+            except OSError:
+                # A keeper that is gone says so by itself: the socket's end is read.
+                self._drop_unsent()
+                return
+            _close_all(fds)
+            self._unsent[0] = (line[sent:], [])
+            if sent == len(line):
+                self._unsent.popleft()
+        self._loop.remove_writer(self._socket)
+
+    def _drop_unsent(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.remove_writer(self._socket)
+        for _, fds in self._unsent:
+            _close_all(fds)
+        self._unsent.clear()
 
     def _readable(self) -> None:
         try:
-            text = self._socket.recv(_READ_BYTES, socket.MSG_DONTWAIT)
+            text = self._socket.recv(_READ_BYTES)
         except BlockingIOError:
             return
         except ConnectionError:
@@ -134,10 +163,16 @@ class Link:
             self._end()
 
     def _end(self) -> None:
+        self._drop_unsent()
         self._loop.remove_reader(self._socket)
         self._socket.close()
         in_order = self._process.wait() == 0
         self._on_end(in_order)
+
+
+def _close_all(fds: Sequence[int]) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 def make_folder(parent: Path) -> tuple[Path, int]:

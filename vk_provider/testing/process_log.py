@@ -151,6 +151,8 @@ class ContainerLog:
         if place.offset < generation.begins:
             # What stood there has been dropped.
             place.offset, place.text = generation.begins, b""
+        if place.offset >= until:
+            return []
         begins = place.offset - generation.begins
         chunk = _read(generation.path, begins, until - place.offset)
         if not chunk:

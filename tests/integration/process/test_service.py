@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,25 @@ def test_all_of_it_runs_on_uvloop(tmp_path: Path) -> None:
             return bytes(piped.stdout), bytes(typed.stdout), len(await one.list_instances())
 
     assert uvloop.run(live()) == (b"x" * 300_000, b"1\r\n2\r\n3\r\n", 1)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_hundreds_of_commands_may_start_at_once(
+    tmp_path: Path, run: Callable[[Coroutine[Any, Any, set[int]]], set[int]]
+) -> None:
+    """More than the keeper's socket holds: they wait for their turn, and none is lost."""
+
+    async def storm() -> set[int]:
+        async with provider(tmp_path) as one:
+            ref = await one.create_instance(make_resolved_pod(), IMPLICIT_OFFER)
+            await eventually(lambda: one.service.find(ref).find("main").pid)
+            # Large, so that the socket is full after a few of them.
+            request = ExecRequest("main", ("sh", "-c", "exit 3", "x" * 20_000))
+            clients = [ScriptedClient() for _ in range(200)]
+            return set(await asyncio.gather(*(one.exec(ref, request, each) for each in clients)))
+
+    assert run(storm()) == {3}
     assert os.listdir(tmp_path) == []
 
 

@@ -74,6 +74,23 @@ async def test_a_reader_that_was_overtaken_goes_on_with_what_is_kept(bench: Benc
     assert len(rest) < 20000
 
 
+async def test_a_reader_may_be_overtaken_while_it_reads_what_was_there(bench: Bench) -> None:
+    """All that it was to read first may be gone by then."""
+    bench.service.config = replace(bench.service.config, log_bytes=1 << 20)
+    script = "seq 20000; touch done; until test -e go; do sleep 0.05; done; seq 200000"
+    ref = await bench.sh(script)
+    await bench.run(ref, "until test -e done; do sleep 0.05; done")
+    lines = bench.provider.read_logs(ref, "main", LogOptions(follow=True))
+    await anext(lines)
+    await bench.run(ref, "touch go")
+    await bench.reaches(ref, InstancePhase.ENDED)
+
+    rest = [line.text async for line in lines]
+
+    assert rest[-1] == b"200000"
+    assert len(rest) < 200_000
+
+
 async def test_a_line_without_an_end_is_cut(bench: Bench) -> None:
     """So that it is held neither in memory nor back."""
     ref = await bench.sh("head -c 3000000 /dev/zero | tr '\\0' x")
