@@ -27,6 +27,10 @@ _SETTLE_SECONDS = 1.0
 _STOP_SECONDS = 30.0
 
 
+class RoundError(RuntimeError):
+    """A candidate did not get through a round."""
+
+
 @dataclass(frozen=True, slots=True)
 class Round:
     """What was seen. Requests are counted per pod, by verb and resource, without watches.
@@ -80,17 +84,26 @@ def deployment(replicas: int) -> dict[str, Any]:
 async def measure(
     candidate: Candidate, pods: int, limit: float, profile: Path | None = None
 ) -> Round:
-    """Run one round; raises TimeoutError with the candidate's last words if it takes too long."""
+    """Run one round; raises RoundError if the candidate ends or takes too long."""
     async with ControlPlane() as bed:
         started = await candidate.start(bed, profile)
+        ended = asyncio.create_task(bed.wait(started.process))
+        work = asyncio.create_task(_round(bed, candidate.name, started, pods, limit))
+        await asyncio.wait({ended, work}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            raise RoundError(f"{candidate.name} ended by itself with {ended.result()}")
         try:
-            return await _round(bed, candidate.name, started, pods, limit)
+            return work.result()
         except TimeoutError as error:
             said = bed.log_tail(started.process, 15)
-            raise TimeoutError(f"{candidate.name}: not within {limit:g} s\n{said}") from error
+            raise RoundError(f"{candidate.name}: not within {limit:g} s\n{said}") from error
         finally:
-            # A profile is written when the process ends by itself.
-            await bed.stop(started.process, grace=_STOP_SECONDS)
+            if not ended.done():
+                # A profile is written when the process ends by itself.
+                await bed.stop(started.process, grace=_STOP_SECONDS)
+            await asyncio.gather(ended, return_exceptions=True)
 
 
 async def _round(bed: ControlPlane, name: str, started: Started, pods: int, limit: float) -> Round:
