@@ -1,8 +1,5 @@
 """One container of a process instance: its folder, its streams, and how its life goes.
 
-A container's root is a folder; the process starts in it (or in ``workingDir`` below it), and HOME
-and TMPDIR point into it, so that relative paths stay in the container. Absolute paths are the
-machine's: nothing is isolated.
 Fed by the keeper's events through :mod:`.process_instance`; feeds observations and sessions.
 """
 
@@ -16,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vk_provider.pods.types import (
-    ContainerObservation,
     ContainerState,
     Json,
     Running,
@@ -48,11 +44,6 @@ class Container:
     cpu_nanoseconds: int = 0
 
     @property
-    def is_sidecar(self) -> bool:
-        """Whether it runs beside the others and does not count for the instance's end."""
-        return self.plan.role is Role.SIDECAR
-
-    @property
     def is_over(self) -> bool:
         """Whether it has ended."""
         return isinstance(self.state, Terminated)
@@ -67,51 +58,15 @@ class Container:
         """Where its processes start."""
         return self.root / self.plan.working_dir[1:]
 
-    def lay_out(self, volumes: Path) -> None:
-        """Make its folder: the shared folders, the files, the places it expects."""
-        self.root.mkdir(parents=True)
-        for path, folder in sorted(self.plan.folders.items()):
-            shared, place = volumes / folder, self.root / path[1:]
-            shared.mkdir(parents=True, exist_ok=True)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(shared, target_is_directory=True)
-        for file in self.plan.files:
-            place = self.root / file.path[1:]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(file.content)
-            # Its owner must be able to read it: the mode is meant for root's files.
-            place.chmod(file.mode | 0o400)
-        for place in (self.cwd, self.root / "tmp"):
-            place.mkdir(parents=True, exist_ok=True)
-
     def launch(self, link: Link, log: ContainerLog) -> None:
         """Order its start, on streams of its own."""
         self.is_launched = True
         self.output = Output(log)
-        theirs = self._terminal(self.output) if self.plan.tty else self._pipes(self.output)
+        open_streams = _open_terminal if self.plan.tty else _open_pipes
+        self.stdin, theirs = open_streams(self.plan, self.output)
         launch = Launch(self.plan.name, self.plan.argv, self.cwd, self.env, tty=self.plan.tty)
         with handed_over(theirs):
             link.start(launch, theirs)
-
-    def _pipes(self, output: Output) -> list[int]:
-        theirs = []
-        if self.plan.stdin:
-            reading, writing = os.pipe()
-            self.stdin = Pipe(writing)
-            theirs.append(reading)
-        else:
-            theirs.append(os.open(os.devnull, os.O_RDONLY))
-        for stream in (STDOUT, STDERR):
-            reading, writing = os.pipe()
-            output.connect(reading, stream)
-            theirs.append(writing)
-        return theirs
-
-    def _terminal(self, output: Output) -> list[int]:
-        ours, theirs = os.openpty()
-        self.stdin = Pipe(os.dup(ours))
-        output.connect(ours, STDOUT)
-        return [theirs, os.dup(theirs), os.dup(theirs)]
 
     def started(self, event: Json) -> None:
         """It runs."""
@@ -164,15 +119,29 @@ class Container:
             self.output.finish(self.plan.tty)
         self.close_stdin()
 
-    def observe(self, instance: str) -> ContainerObservation:
-        """It as a list shows it."""
-        was_there = self.pid is not None
-        return ContainerObservation(
-            name=self.plan.name,
-            state=self.state,
-            image=self.plan.image if was_there else None,
-            container_id=f"process://{instance}/{self.plan.name}" if was_there else None,
-        )
+
+def _open_pipes(plan: ContainerPlan, output: Output) -> tuple[Pipe | None, list[int]]:
+    """Our end of stdin, and the three ends that are the process's."""
+    stdin, theirs = None, []
+    if plan.stdin:
+        reading, writing = os.pipe()
+        stdin = Pipe(writing)
+        theirs.append(reading)
+    else:
+        theirs.append(os.open(os.devnull, os.O_RDONLY))
+    for stream in (STDOUT, STDERR):
+        reading, writing = os.pipe()
+        output.connect(reading, stream)
+        theirs.append(writing)
+    return stdin, theirs
+
+
+def _open_terminal(plan: ContainerPlan, output: Output) -> tuple[Pipe | None, list[int]]:
+    """The same where all three are one terminal, which echoes whether it is typed into or not."""
+    ours, theirs = os.openpty()
+    stdin = Pipe(os.dup(ours))
+    output.connect(ours, STDOUT)
+    return stdin, [theirs, os.dup(theirs), os.dup(theirs)]
 
 
 @contextmanager
@@ -203,5 +172,5 @@ def in_order(containers: Mapping[str, Container]) -> Iterator[Container]:
         if container.plan.role is Role.INIT:
             if not (isinstance(container.state, Terminated) and container.state.exit_code == 0):
                 return
-        elif container.is_sidecar and isinstance(container.state, Waiting):
+        elif container.plan.role is Role.SIDECAR and isinstance(container.state, Waiting):
             return

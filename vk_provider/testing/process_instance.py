@@ -20,6 +20,7 @@ from vk_provider.faults import InstanceNotFoundError
 from vk_provider.pods.types import InstanceRef, Json, Running, Stamp, Terminated
 from vk_provider.testing.process_config import ProcessConfig
 from vk_provider.testing.process_container import Container, in_order
+from vk_provider.testing.process_folder import environment, lay_out
 from vk_provider.testing.process_guests import Guests
 from vk_provider.testing.process_link import Link
 from vk_provider.testing.process_log import ContainerLog
@@ -64,11 +65,8 @@ class ProcessInstance:
             (self.folder / "logs").mkdir()
             for plan in self.plan.containers:
                 root = self.folder / "containers" / plan.name
-                env = {"HOME": str(root), "TMPDIR": f"{root}/tmp"}
-                env |= _port_env({each: ports[each] for each in plan.ports if each in ports})
-                env |= {"TERM": "xterm"} if plan.tty else {}
-                container = Container(plan, root, env | dict(plan.env))
-                container.lay_out(self.folder / "volumes")
+                lay_out(plan, root, self.folder / "volumes")
+                container = Container(plan, root, environment(plan, root, ports))
                 self.containers[plan.name] = container
         except OSError:
             self.abandon()
@@ -79,7 +77,8 @@ class ProcessInstance:
         """Order its end; it is gone when the keeper has gone. A shorter grace overrides."""
         self.is_deleting = True
         if self.link is None:
-            self._vanish()
+            _remove(self.folder)
+            self.is_gone = True
         elif self.is_quiet:
             self.link.close()
         else:
@@ -172,16 +171,11 @@ class ProcessInstance:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
         if self.is_deleting:
-            self._vanish()
+            _remove(self.folder)
+            self.is_gone = True
         self._on_change(self)
 
-    def _vanish(self) -> None:
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self.is_gone = True
 
-
-def _port_env(mapped: Mapping[int, int]) -> dict[str, str]:
-    """How a container learns its ports: PORT is the first one's, PORT_8080 that of 8080."""
-    env = {f"PORT_{port}": str(free) for port, free in mapped.items()}
-    return ({"PORT": str(next(iter(mapped.values())))} if mapped else {}) | env
+def _remove(folder: Path | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -56,7 +56,17 @@ def _shown(
     if phase is InstancePhase.UNKNOWN:
         return ()
     return tuple(
-        each.observe(instance.ref.id)
+        _observe(each, instance.ref.id)
         for each in instance.containers.values()
         if each.plan.role in roles
+    )
+
+
+def _observe(container: Container, instance: str) -> ContainerObservation:
+    name, was_there = container.plan.name, container.pid is not None
+    return ContainerObservation(
+        name=name,
+        state=container.state,
+        image=container.plan.image if was_there else None,
+        container_id=f"process://{instance}/{name}" if was_there else None,
     )

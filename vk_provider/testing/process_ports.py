@@ -9,7 +9,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from vk_provider.faults import UnavailableError
 from vk_provider.testing.process_pipe import Pipe
@@ -31,21 +31,19 @@ def free_port(taken: Collection[int] = ()) -> int:
 
 async def connect(instance: str, port: int, real_port: int) -> ProcessPort:
     """A connection to a port. Raises ``UnavailableError`` in a kubelet's words."""
-    connection = socket.socket()
-    connection.setblocking(False)
-    try:
-        await asyncio.get_running_loop().sock_connect(connection, (_HOST, real_port))
-    except OSError as error:
-        connection.close()
-        why = os.strerror(error.errno or 0).lower()
-        raise UnavailableError(
-            f"failed to connect to localhost:{port} inside {instance}, "
-            f"IPv4: dial tcp4 {_HOST}:{real_port}: connect: {why}"
-        ) from error
-    except BaseException:  # a cancelled call must not leave its socket behind
-        connection.close()
-        raise
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with ExitStack() as undo:
+        connection = undo.enter_context(socket.socket())
+        connection.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(connection, (_HOST, real_port))
+        except OSError as error:
+            why = os.strerror(error.errno or 0).lower()
+            raise UnavailableError(
+                f"failed to connect to localhost:{port} inside {instance}, "
+                f"IPv4: dial tcp4 {_HOST}:{real_port}: connect: {why}"
+            ) from error
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        undo.pop_all()
     return ProcessPort(connection)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 
 from vk_provider.faults import InstanceNotFoundError, RejectedError, UnavailableError
 from vk_provider.pods.types import InstanceRef, Json, Observation, Stamp
@@ -59,7 +59,7 @@ class ProcessService:
             sweep(self.config.folder)
         instance = self.add(order)
         try:
-            instance.begin(self.config, self._ports(order))
+            instance.begin(self.config, _ports(order, self.instances.values()))
         except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
             del self.instances[instance.ref.id]
             raise RejectedError(f"two mounts of a container collide: {error.strerror}") from error
@@ -67,16 +67,6 @@ class ProcessService:
             del self.instances[instance.ref.id]
             raise UnavailableError(f"nothing was started: {error}") from error
         return instance
-
-    def _ports(self, order: Order) -> Mapping[int, int]:
-        if not order.plan.map_ports:
-            return {}
-        taken = {free for each in self.instances.values() for free in each.ports.values()}
-        wanted = {port for each in order.plan.containers for port in each.ports}
-        found: dict[int, int] = {}
-        for port in sorted(wanted):
-            found[port] = free_port({*taken, *found.values()})
-        return found
 
     async def delete(self, ref: InstanceRef, grace_seconds: float) -> None:
         """Order an instance's end; one that is not there is as good as deleted."""
@@ -149,3 +139,14 @@ class ProcessService:
                 each.abandon()
             self.instances.clear()
             self._loop = None
+
+
+def _ports(order: Order, others: Iterable[ProcessInstance]) -> Mapping[int, int]:
+    """A free port for every port of the pod, if they are to be mapped."""
+    taken = {free for each in others for free in each.ports.values()}
+    found: dict[int, int] = {}
+    for each in order.plan.containers if order.plan.map_ports else ():
+        for port in each.ports:
+            if port not in found:
+                found[port] = free_port({*taken, *found.values()})
+    return found
