@@ -79,7 +79,8 @@ class ClientIO:
                 self._input.append(event.payload)
                 self._input_came.set()
             case StdinClosed():
-                self._end_input()
+                self._input_ended = True
+                self._input_came.set()
             case Resize():
                 self._size = TerminalSize(event.width, event.height)
                 self._size_came.set()
@@ -132,15 +133,11 @@ class ClientIO:
             rest = rest[room:]
             await self.conversation.flush()
 
-    def _end_input(self) -> None:
-        self._input_ended = True
-        self._input_came.set()
-
     def _gone(self, event: PeerGone) -> None:
         if event.fault is not None:
             _log.warning("a client of exec or attach broke the protocol: %s", event.fault)
+        # Its input has no end then: a command must not take half of it for the whole.
         self.conversation.over()
-        self._end_input()
 
 
 class RemoteSession:

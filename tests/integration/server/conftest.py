@@ -22,6 +22,7 @@ from vk_provider.server.auth import Gate
 from vk_provider.server.limits import Limits
 from vk_provider.server.logs import LogTimes
 from vk_provider.server.lookup import ServedPod
+from vk_provider.server.remote_command import StreamTimes
 from vk_provider.server.tls import ServingNames, ServingTLS
 
 ADMIN_RIGHTS = {
@@ -29,6 +30,9 @@ ADMIN_RIGHTS = {
     for verb in ("get", "create")
     for subresource in ("proxy", "metrics", "stats", "log", "checkpoint")
 }
+
+LIMITS = Limits(first_request_seconds=1.5, requests=8, connections=12, close_seconds=0.5)
+STREAM_TIMES = StreamTimes(creation_seconds=0.5, idle_seconds=30, close_seconds=2, cancel_seconds=2)
 
 
 @dataclass
@@ -42,6 +46,8 @@ class Stage:
     pods: Pods = field(default_factory=Pods)
     answers: list[tuple[str, int]] = field(default_factory=list)
     addresses: list[str] = field(default_factory=lambda: ["127.0.0.1"])
+    limits: Limits = LIMITS
+    stream_times: StreamTimes = STREAM_TIMES
     port: int = 0
     now: float = 0.0
 
@@ -57,10 +63,9 @@ class Stage:
             KubeletOptions(
                 host="127.0.0.1",
                 port=0,
-                limits=Limits(
-                    first_request_seconds=1.5, requests=8, connections=12, close_seconds=0.5
-                ),
+                limits=self.limits,
                 log_times=LogTimes(header_seconds=0.1, quiet_seconds=0.1),
+                stream_times=self.stream_times,
                 refresh_seconds=0.02,
                 observe=lambda route, status: self.answers.append((route, status)),
             ),

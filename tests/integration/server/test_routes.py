@@ -34,9 +34,9 @@ async def test_pods_are_a_pod_list(admin: Caller, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("POST", "/exec/ns/p/c", 501),
-        ("GET", "/exec/ns/p/u-1/c", 501),
-        ("POST", "/attach/ns/p/c", 501),
+        ("POST", "/exec/ns/p/c?command=x&output=1", 501),
+        ("GET", "/exec/ns/p/u-1/c?command=x&output=1", 501),
+        ("POST", "/attach/ns/p/c?output=1", 501),
         ("GET", "/portForward/ns/p", 501),
         ("POST", "/run/ns/p/c", 405),
         ("GET", "/stats/summary", 501),
