@@ -130,7 +130,7 @@ class Crashes:
         await asyncio.sleep(self._rng.uniform(0, 0.1))
 
     async def _growing(self) -> None:
-        await self._scale(self._rng.randint(self._replicas, MOST_REPLICAS))
+        await self._scale(self._rng.randint(min(self._replicas, MOST_REPLICAS), MOST_REPLICAS))
         await self._scale_set(self._rng.randint(1, MOST_SET))
         await asyncio.sleep(self._rng.uniform(0, 2))
 
