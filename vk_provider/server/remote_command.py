@@ -162,7 +162,9 @@ class RemoteSession:
             outcome = await self._outcome(reading, work)
             if outcome is not None:
                 await self._tell(outcome)
-                await asyncio.wait({reading}, timeout=self._times.close_seconds)
+                if isinstance(self._command, SpdyRemoteCommand):
+                    # It is the client that closes; a WebSocket's goodbye is ours to begin.
+                    await asyncio.wait({reading}, timeout=self._times.close_seconds)
         except asyncio.CancelledError:
             self._command.finish(Failed("the node's server is stopping"))
             with suppress(TimeoutError):

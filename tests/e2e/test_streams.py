@@ -1,0 +1,293 @@
+"""exec, attach, cp, port-forward and logs -f with the real kubectl, over both protocols.
+
+Containers are local processes, so what is run in them is real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.e2e.kubectl_streams import SPDY, WEBSOCKET, Kubectl, end, terminal
+from tests.e2e.node_under_test import NodeUnderTest
+from tests.e2e.workloads import Json, Workloads, pod_template, state_of
+from tests.rig.polling import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+IMAGE = "registry.example/tools:1"
+NODE_SPEC = {
+    "backends": [{"name": "local", "provider": "process", "config": {"service": "streams"}}]
+}
+PROTOCOLS = pytest.mark.parametrize(
+    "protocol", [WEBSOCKET, SPDY], ids=["websocket", "spdy"], scope="module"
+)
+BIG_BYTES = 100 * 1024 * 1024
+
+WEB_SERVER = """
+import http.server, socketserver
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        body = (self.path * 2000).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *arguments):
+        pass
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+Server(("127.0.0.1", %d), Answer).serve_forever()
+"""
+
+
+def container(*command: str, **more: object) -> Json:
+    """A container that runs this; without a command it just waits."""
+    return {
+        "name": "main",
+        "image": IMAGE,
+        **({"command": list(command)} if command else {}),
+    } | more
+
+
+async def run_pod(node: NodeUnderTest, workloads: Workloads, *containers: Json) -> Json:
+    """A running pod ``app``."""
+    template = pod_template(node.name, containers=list(containers), restartPolicy="Never")
+    await workloads.create_pod("app", template)
+    return await workloads.pod_in("app", "Running")
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("code", [0, 3, 137])
+async def test_exit_codes(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str], code: int
+) -> None:
+    """kubectl ends as the command did, and both outputs arrive on their own streams."""
+    await run_pod(node, workloads, container())
+    script = f"echo out; echo err >&2; exit {code}"
+
+    answer = await Kubectl(workloads, protocol).run("exec", "app", "--", "sh", "-c", script)
+
+    assert (answer.code, answer.out) == (code, b"out\n")
+    assert answer.err.startswith("err\n")
+    assert ("command terminated with exit code" in answer.err) == (code != 0)
+
+
+@PROTOCOLS
+async def test_input_is_piped_and_ends(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str]
+) -> None:
+    """The command sees the end of its input, works on, and nothing is lost either way."""
+    await run_pod(node, workloads, container())
+    sent = os.urandom(3_000_000)
+    kubectl = Kubectl(workloads, protocol)
+
+    answer = await kubectl.run("exec", "-i", "app", "--", "sh", "-c", "cat; echo end", input=sent)
+
+    assert answer.out == sent + b"end\n", (len(answer.out), answer.err)
+    counted = await kubectl.run("exec", "-i", "app", "--", "wc", "-c", input=sent)
+    assert counted.out.split() == [str(len(sent)).encode()]
+
+
+@PROTOCOLS
+async def test_a_terminal(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str]
+) -> None:
+    """`exec -it`: the first size, a new one, Ctrl-C for the program only, the end."""
+    await run_pod(node, workloads, container())
+
+    async with terminal(
+        Kubectl(workloads, protocol), "exec", "-it", "app", "--", "sh", "-i"
+    ) as shell:
+        shell.type("PS1=; stty size | sed 's/^/size /'\r")
+        await shell.until("size 24 80")
+        shell.resize(100, 40)
+        shell.type("sleep 0.5; stty size | sed 's/^/size /'\r")
+        await shell.until("size 40 100")
+        shell.type("echo go; sleep 300; echo not-this-$?\r")
+        await shell.until("\ngo")
+        shell.type("\x03")
+        shell.type("echo code-$((1+1))\r")
+        await shell.until("code-2")
+        shell.type("exit 3\r")
+        assert await shell.code() == 3
+
+
+@PROTOCOLS
+async def test_a_client_that_leaves_ends_its_command(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Nothing runs on for nobody; the container does."""
+    await run_pod(node, workloads, container())
+    mark = tmp_path / "alive"
+    script = f"while true; do date > {mark}; sleep 0.1; done"
+    process = await Kubectl(workloads, protocol).start("exec", "app", "--", "sh", "-c", script)
+    await eventually(lambda: _is(mark.exists()), "the command runs")
+
+    await end(process)
+
+    async def stopped() -> bool:
+        mark.unlink(missing_ok=True)
+        await asyncio.sleep(0.5)
+        return not mark.exists()
+
+    await eventually(stopped, "the command ends", seconds=20)
+    assert (await Kubectl(workloads, protocol).run("exec", "app", "--", "true")).code == 0
+
+
+async def _is(fact: bool) -> bool:
+    return fact
+
+
+@PROTOCOLS
+async def test_attach(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str]
+) -> None:
+    """The container's own streams; what is typed reaches it, and its end ends kubectl."""
+    script = "while read line; do echo got $line; [ $line = stop ] && exit 5; done"
+    await run_pod(node, workloads, container("sh", "-c", script, stdin=True))
+    process = await Kubectl(workloads, protocol).start("attach", "-i", "app")
+    assert process.stdin
+    assert process.stdout
+
+    process.stdin.write(b"one\n")
+    assert await asyncio.wait_for(process.stdout.readline(), 20) == b"got one\n"
+    process.stdin.write(b"stop\n")
+
+    assert await asyncio.wait_for(process.stdout.readline(), 20) == b"got stop\n"
+    await asyncio.wait_for(process.wait(), 20)
+    pod = await workloads.pod_in("app", "Failed")
+    assert state_of(pod)["terminated"]["exitCode"] == 5
+
+
+@PROTOCOLS
+async def test_a_large_file_is_copied_both_ways(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str], tmp_path: Path
+) -> None:
+    """100 MiB up and down again: the same bytes."""
+    await run_pod(node, workloads, container())
+    sent, back = tmp_path / "sent", tmp_path / "back"
+    digest = hashlib.sha256()
+    with sent.open("wb") as file:
+        for _ in range(BIG_BYTES >> 20):
+            block = os.urandom(1 << 20)
+            digest.update(block)
+            file.write(block)
+    kubectl = Kubectl(workloads, protocol)
+
+    up = await kubectl.run("cp", str(sent), "app:big", seconds=240)
+    assert up.code == 0, up.err
+    down = await kubectl.run("cp", "app:big", str(back), seconds=240)
+    assert down.code == 0, down.err
+
+    with back.open("rb") as file:
+        assert hashlib.file_digest(file, "sha256").hexdigest() == digest.hexdigest()
+
+
+@asynccontextmanager
+async def forwarded(kubectl: Kubectl, *ports: str) -> AsyncIterator[list[int]]:
+    """The local ports of a running `kubectl port-forward`."""
+    process = await kubectl.start("port-forward", "app", *ports)
+    assert process.stdout
+    try:
+        found = []
+        for _ in ports:
+            line = await asyncio.wait_for(process.stdout.readline(), 20)
+            while b"127.0.0.1:" not in line:
+                line = await asyncio.wait_for(process.stdout.readline(), 20)
+            match = re.search(rb"127\.0\.0\.1:(\d+)", line)
+            assert match, line
+            found.append(int(match[1]))
+        yield found
+    finally:
+        await end(process)
+
+
+@PROTOCOLS
+async def test_port_forward(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str]
+) -> None:
+    """Many requests at once through one forward; each gets its own answer."""
+    port = workloads.bed.free_port()
+    server = container(sys.executable, "-c", WEB_SERVER % port, ports=[{"containerPort": port}])
+    await run_pod(node, workloads, server)
+    kubectl = Kubectl(workloads, protocol)
+
+    async def listens() -> bool:
+        probe = f"import socket; socket.create_connection(('127.0.0.1', {port}))"
+        return (await kubectl.run("exec", "app", "--", sys.executable, "-c", probe)).code == 0
+
+    await eventually(listens, "the web server")
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    async with (
+        forwarded(kubectl, f":{port}") as (local,),
+        aiohttp.ClientSession(connector=connector) as session,
+    ):
+
+        async def get(number: int) -> str:
+            async with session.get(f"http://127.0.0.1:{local}/{number}/") as response:
+                return await response.text()
+
+        answers = await asyncio.wait_for(asyncio.gather(*map(get, range(100))), 60)
+
+    assert answers == [f"/{number}/" * 2000 for number in range(100)]
+
+
+@PROTOCOLS
+async def test_a_closed_port_says_so(
+    node: NodeUnderTest, workloads: Workloads, protocol: Mapping[str, str]
+) -> None:
+    """kubectl prints who refused."""
+    closed = workloads.bed.free_port()
+    await run_pod(node, workloads, container())
+    process = await Kubectl(workloads, protocol).start("port-forward", "app", f":{closed}")
+    assert process.stdout
+    assert process.stderr
+    line = await asyncio.wait_for(process.stdout.readline(), 20)
+    local = int(line.split(b"127.0.0.1:")[1].split()[0])
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", local)
+
+    assert await asyncio.wait_for(reader.read(), 20) == b""
+    said = b""
+    while b"connection refused" not in said:
+        more = await asyncio.wait_for(process.stderr.readline(), 20)
+        assert more, said
+        said += more
+    assert f"error forwarding port {closed}".encode() in said
+    writer.close()
+    await end(process)
+
+
+async def test_what_does_not_run_says_so(node: NodeUnderTest, workloads: Workloads) -> None:
+    """Before any stream: a pod that ended, and a container that kubectl debug wished for."""
+    await run_pod(node, workloads, container())
+    patch = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": IMAGE}]}}
+    await workloads.patch(workloads.path("pods", "app") + "/ephemeralcontainers", patch)
+
+    answer = await Kubectl(workloads).run("exec", "app", "-c", "debugger", "--", "true")
+
+    assert answer.code != 0
+    assert 'container not found ("debugger")' in answer.err
+    assert "can't add a container to a running pod" in answer.err
+
+
+async def test_follow_ends_with_the_container(node: NodeUnderTest, workloads: Workloads) -> None:
+    """`logs -f` shows each line as it comes, and ends by itself."""
+    script = "for i in 1 2 3; do echo line $i; sleep 0.5; done"
+    await run_pod(node, workloads, container("sh", "-c", script))
+
+    answer = await Kubectl(workloads).run("logs", "-f", "app")
+
+    assert (answer.code, answer.out) == (0, b"line 1\nline 2\nline 3\n")
