@@ -64,7 +64,10 @@ def _held(record: Record, pod: Json, world: World) -> list[Action] | None:
 
 
 def _admission(record: Record, pod: Json, world: World) -> list[Action] | None:
-    """``spec.nodeName`` bypasses the scheduler, and so the cost cap: we admit again."""
+    """``spec.nodeName`` bypasses the scheduler, and so the cost cap: we admit again. Once: from
+    its preparation on the pod holds its share of the node's capacity."""
+    if record.preparing or record.prepared is not None:
+        return None
     refusal = world.refusal(pod)
     if refusal is None:
         return None

@@ -143,6 +143,14 @@ def test_fields_nobody_honours_end_the_pod_with_all_their_paths() -> None:
     assert verdict.message == "spec.hostNetwork: no; spec.hostPID: no"
 
 
+def test_an_admitted_pod_is_not_admitted_again() -> None:
+    """It holds its share from its preparation on: later pods can't push it out."""
+    crowded = make_world(refusal=lambda _: Refusal("OutOfpods", "too many"))
+
+    assert starting(new(preparing=True), crowded) == []
+    assert todo.Conclude not in kinds(starting(new(prepared=prepared(CHEAP)), crowded))
+
+
 def test_a_request_that_every_backend_refuses_is_rejected() -> None:
     """While one is left, it is tried."""
     record = new(prepared=prepared(CHEAP, ELSEWHERE), refusals=("a: bad image",))
