@@ -51,7 +51,7 @@ def _work(instance: Instance, asked: AttachRequest) -> Work:
     """How to attach. Raises StreamRefusedError if there is no way to."""
     provider = instance.provider
     if not isinstance(provider, SupportsAttach):
-        raise StreamRefusedError(501, "attach: this pod's backend can't attach to containers")
+        raise StreamRefusedError(501, "this pod's backend can't attach to containers")
 
     async def work(io: ContainerIO) -> Outcome:
         try:

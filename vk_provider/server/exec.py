@@ -48,7 +48,7 @@ def _work(instance: Instance, asked: ExecRequest) -> Work:
     """How to run it. Raises StreamRefusedError if there is nothing to run, or no way to."""
     provider = instance.provider
     if not isinstance(provider, SupportsExec):
-        raise StreamRefusedError(501, "exec: this pod's backend can't run commands in containers")
+        raise StreamRefusedError(501, "this pod's backend can't run commands in containers")
     if not asked.command:
         raise StreamRefusedError(400, 'query parameter "command" is required')
 

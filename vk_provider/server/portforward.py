@@ -61,7 +61,7 @@ async def _over_websocket(
 def _target(instance: Instance) -> Target:
     provider, metadata = instance.provider, instance.pod.get("metadata") or {}
     if not isinstance(provider, SupportsPortForward):
-        raise StreamRefusedError(501, "portForward: this pod's backend can't forward ports")
+        raise StreamRefusedError(501, "this pod's backend can't forward ports")
     name, uid = f"{metadata.get('name')}_{metadata.get('namespace')}", str(metadata.get("uid"))
     return Target(
         open=lambda port: provider.open_port(instance.ref, port),

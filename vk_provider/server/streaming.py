@@ -55,7 +55,7 @@ class Streams:
             except (StreamQueryError, PortQueryError) as error:
                 return web.Response(status=400, text=str(error))
             except StreamRefusedError as refusal:
-                return web.Response(status=refusal.status, text=scrub(str(refusal)))
+                return web.Response(status=refusal.status, text=no_mapping(scrub(str(refusal))))
             except ProtocolRefusedError as refused:
                 return refused.response()
             finally:
@@ -69,6 +69,13 @@ class Streams:
             task.cancel()
         if self._open:
             await asyncio.wait(set(self._open), timeout=seconds)
+
+
+def no_mapping(text: str) -> str:
+    """The same sentence without anything that YAML takes for a mapping. An API server that
+    translates streams tries to read a refusal as a Status, also in YAML; a sentence with a colon
+    becomes an empty one, and kubectl prints "unknown error"."""
+    return text.replace(": ", " - ")
 
 
 class ProtocolRefusedError(Exception):

@@ -51,9 +51,9 @@ def running_instance(served: ServedPod) -> Instance:
     full_name = f"{metadata.get('name')}_{metadata.get('namespace')}"
     phase = (served.pod.get("status") or {}).get("phase") or "Pending"
     if phase in ("Succeeded", "Failed"):
-        raise StreamRefusedError(500, f'pod not found ("{full_name}"): it has ended ({phase})')
+        raise StreamRefusedError(500, f'pod not found ("{full_name}"), it has ended ({phase})')
     if served.provider is None or served.ref is None:
-        text = f'pod not found ("{full_name}"): it has no instance (yet); its phase is {phase}'
+        text = f'pod not found ("{full_name}"), it has no instance (yet), its phase is {phase}'
         raise StreamRefusedError(500, text)
     return Instance(served.pod, served.provider, served.ref)
 
@@ -74,13 +74,13 @@ def container_refusal(pod: Json, container: str) -> str | None:
     state = (container_status(pod, container) or {}).get("state") or {}
     phase = (pod.get("status") or {}).get("phase")
     if "terminated" in state or phase in ("Succeeded", "Failed"):
-        return f'container is in CONTAINER_EXITED state: container "{container}" has ended'
+        return f'container is in CONTAINER_EXITED state, container "{container}" has ended'
     if "running" in state:
         return None
     if _is_ephemeral(pod, container):
-        return f"{missing}: {NO_EPHEMERAL}"
+        return f"{missing}, {NO_EPHEMERAL}"
     waiting = (state.get("waiting") or {}).get("reason")
-    return f"{missing}: it is waiting to start{f': {waiting}' if waiting else ''}"
+    return f"{missing}, it is waiting to start{f' ({waiting})' if waiting else ''}"
 
 
 def container_spec(pod: Json, container: str) -> Json:
