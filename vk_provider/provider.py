@@ -109,11 +109,12 @@ class ProviderTraits:
     """Facts about a backend that the core's decisions rest on. Constant for a provider's life.
 
     All times are seconds. ``list_lag_seconds``: how long a new instance may stay invisible in a
-    list, counted from the moment its create was sent, and a deleted one visible. ``ended_is_free``: an ended instance costs nothing, so a
-    terminal phase may be written before it is deleted. ``starting_is_free``: nothing is billed
-    while an image is pulled. ``restarts_in_place``: the backend restarts containers itself and
-    reports it truthfully (another cluster's kubelet). ``reaches_services``: an instance reaches
-    the home cluster's ClusterIPs, so service env makes sense.
+    list, counted from the moment its create was sent, and a deleted one visible.
+    ``ended_is_free``: an ended instance costs nothing, so a terminal phase may be written before
+    it is deleted. ``starting_is_free``: nothing is billed while an image is pulled.
+    ``restarts_in_place``: the backend restarts containers itself and reports it truthfully
+    (another cluster's kubelet). ``reaches_services``: an instance reaches the home cluster's
+    ClusterIPs, so service env makes sense.
     """
 
     list_lag_seconds: float
