@@ -92,6 +92,7 @@ def resolve(
         secret_values=frozenset(
             lookup.secret_values | {each.password for each in pulls.credentials}
         ),
+        objects={key: found for key, found in objects.items() if found is not None},
     )
 
 

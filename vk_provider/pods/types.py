@@ -236,6 +236,8 @@ class ResolvedPod:
     service account's token): left out of env and files; a provider that can't do it either refuses
     the pod with these problems. ``events`` tell of optional references that were skipped.
     ``secret_values`` is what :func:`vk_provider.pods.masking.masked` hides from people.
+    ``objects`` are the ConfigMaps and Secrets themselves, by :class:`.references.ObjectKey`, for a
+    provider that keeps references instead of values; what is not there at home is not in it.
     """
 
     stamp: Stamp
@@ -249,6 +251,7 @@ class ResolvedPod:
     unresolvable: tuple[FieldProblem, ...] = ()
     events: tuple[ReferenceEvent, ...] = ()
     secret_values: frozenset[str] = field(default=frozenset(), repr=False)
+    objects: Mapping[Any, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
