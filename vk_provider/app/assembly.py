@@ -28,6 +28,7 @@ from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.means import Means
+from vk_provider.loops.offered import Offered
 from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
@@ -97,6 +98,7 @@ class Assembly:
             self._facts(), self.threshold, self.pace, self._actions(), self.shell
         )
         self.views.workers = self.workers
+        self.views.offered = Offered(self.backends, self.threshold.board.changed.set)
         for name, wired in self.backends.items():
             relist = Relist(
                 self._relist_settings(), wired, self.workers, self.threshold, self.shell
@@ -110,6 +112,7 @@ class Assembly:
         if self.services is not None:
             yield "services", self.services.run()
         yield "events", self.events.run()
+        yield "capacity", self.views.offered.run()
         yield "intake", take_pods_in(self.cache, self.workers, self.pace, self.shell.clock)
         for name, (_, relist) in self.views.backends.items():
             yield f"list {name}", relist.run()

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from vk_provider.kube.cache import PodCache
 from vk_provider.loops.backend import Backend
+from vk_provider.loops.offered import Offered
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.relist import Relist
 from vk_provider.loops.shell import Shell
@@ -26,9 +27,10 @@ YOUNG_SECONDS = 5.0
 
 
 class Views:
-    """Makes a ``NodeView`` when the heartbeat asks for one. ``workers`` come with the wiring."""
+    """Makes a ``NodeView`` when the heartbeat asks for one. The rest comes with the wiring."""
 
     workers: PodWorkers
+    offered: Offered
 
     def __init__(self, address: str, cache: PodCache, threshold: Threshold, shell: Shell) -> None:
         self.backends: dict[str, tuple[Backend, Relist]] = {}
@@ -43,6 +45,7 @@ class Views:
             address=self._address,
             backends=tuple(self._backend(*each) for each in self.backends.values()),
             in_use={} if door.headroom is None else self._in_use(),
+            offered=self.offered.total(),
             headroom=None if door.headroom is None else self._room(door.headroom),
             closed_reason=str(door.closed) if door.closed is not None else None,
             closed_message=door.message,

@@ -24,6 +24,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.provider import (
     IMPLICIT_OFFER,
     InstanceRef,
+    NodeCapacity,
     Observation,
     Offer,
     Provider,
@@ -116,6 +117,10 @@ class Backend:
         took = self._clock.steady() - begun
         self._metrics.backend_list_seconds.labels(*self._labels).observe(took)
         return seen
+
+    async def capacity(self) -> NodeCapacity:
+        """What the backend could carry at most."""
+        return await self._bounded("capacity", self.provider.capacity())
 
     async def _create_once(self, resolved: ResolvedPod, offer: Offer) -> InstanceRef:
         if not self._may_act():

@@ -58,7 +58,8 @@ class NodeSpec:
 class NodeView:
     """What the node's status depends on beside its configuration.
 
-    ``in_use`` is what the pods on the node request. ``headroom`` is how many more pods a
+    ``in_use`` is what the pods on the node request. ``offered`` is what the backends could carry at
+    most, where they know. ``headroom`` is how many more pods a
     half-open door lets in; 0 while it is closed, None while it is open. ``closed_reason`` is the
     taint's value, ``closed_message`` says why, ``closed_until`` when it opens again, if known.
     """
@@ -66,6 +67,7 @@ class NodeView:
     address: str | None = None
     backends: Sequence[BackendView] = ()
     in_use: Mapping[str, Fraction] = field(default_factory=dict)
+    offered: Mapping[str, Fraction] = field(default_factory=dict)
     headroom: int | None = None
     closed_reason: str | None = None
     closed_message: str = ""
@@ -165,11 +167,21 @@ def _declared(api_server_version: str) -> dict[str, list[str]]:
 
 
 def _allocatable(capacity: Mapping[str, str], view: NodeView) -> dict[str, str]:
-    """Lowered to what is in use plus the head-room, in ``pods``: exact, and it moves nobody."""
-    if view.headroom is None or "pods" not in capacity:
-        return dict(capacity)
-    room = view.in_use.get("pods", Fraction(0)) + view.headroom
-    return {**capacity, "pods": render(min(parse(capacity["pods"]), room))}
+    """Never more than the backends offer; while the door is not open, lowered in ``pods`` to what
+    is in use plus the head-room: exact, and it moves nobody."""
+    limits = {name: amount for name, amount in view.offered.items() if name in capacity}
+    if view.headroom is not None and "pods" in capacity:
+        room = view.in_use.get("pods", Fraction(0)) + view.headroom
+        limits["pods"] = min(room, limits.get("pods", room))
+    lowered = {
+        name: render(limit, binary=name in _BINARY)
+        for name, limit in limits.items()
+        if limit < parse(capacity[name])
+    }
+    return {**capacity, **lowered}
+
+
+_BINARY = frozenset({"memory", "ephemeral-storage"})
 
 
 def _addresses(spec: NodeSpec, view: NodeView) -> list[dict[str, str]]:

@@ -126,6 +126,26 @@ def test_the_door_lowers_allocatable_to_what_is_in_use_and_its_headroom(
     assert status["capacity"] == {"cpu": "128", "memory": "1Ti", "pods": "64"}
 
 
+def test_allocatable_is_never_more_than_the_backends_offer() -> None:
+    """Configuration is a cap; a backend's own limit counts below it, and only for what we have."""
+    offered = {
+        "pods": Fraction(10),
+        "memory": Fraction(2**35),
+        "cpu": Fraction(500),
+        "x": Fraction(1),
+    }
+    status = node_status(SPEC, NodeView(offered=offered), NOW)
+
+    assert status["allocatable"] == {"cpu": "128", "memory": "32Gi", "pods": "10"}
+
+
+def test_a_closed_door_and_a_small_backend_both_count() -> None:
+    """The lower of the two is what fits."""
+    view = NodeView(in_use={"pods": Fraction(3)}, headroom=4, offered={"pods": Fraction(5)})
+
+    assert node_status(SPEC, view, NOW)["allocatable"]["pods"] == "5"
+
+
 def test_a_node_that_counts_no_pods_has_nothing_to_lower() -> None:
     """Its allocatable is its capacity."""
     status = node_status(NodeSpec("n", {"cpu": "1"}, "0.1.0"), NodeView(headroom=0), NOW)
