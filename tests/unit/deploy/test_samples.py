@@ -26,4 +26,4 @@ def test_a_shipped_configuration_caps_its_cost(file: Path) -> None:
 
 def test_there_is_a_sample_for_every_provider_of_ours() -> None:
     """Named after it."""
-    assert {file.stem for file in (DEPLOY / "samples").iterdir()} == {"fake", "runpod"}
+    assert {file.stem for file in (DEPLOY / "samples").iterdir()} == {"fake", "modal", "runpod"}

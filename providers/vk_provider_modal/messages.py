@@ -1,0 +1,52 @@
+"""Modal's messages as facts: what a list and a result say, without the protocol's types.
+
+Pure. Fed by ``client``; feeds everybody who must not know the protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modal_proto import api_pb2
+
+from vk_provider_modal.facts import Result, Sandbox
+
+
+def created_name(request: object) -> str:
+    """The name of a sandbox that a request is about to make, empty for any other request."""
+    if isinstance(request, api_pb2.SandboxCreateRequest | api_pb2.SandboxCreateV2Request):
+        return request.definition.name
+    return ""
+
+
+def listed_sandbox(info: api_pb2.SandboxInfo) -> Sandbox:
+    """One entry of a list."""
+    return Sandbox(
+        info.id,
+        {tag.tag_name: tag.tag_value for tag in info.tags},
+        created_at=info.created_at,
+        started_at=info.task_info.started_at or info.ready_at,
+        timeout_seconds=info.timeout_secs,
+        result=ended_result(info.task_info.result),
+        tunnels={tunnel.container_port: tunnel_address(tunnel) for tunnel in info.tunnels},
+    )
+
+
+def ended_result(result: api_pb2.GenericResult) -> Result:
+    """How something ended, an empty result while it has not."""
+    if not result.status:
+        return Result()
+    known = api_pb2.GenericResult.GenericStatus.values()
+    name = (
+        api_pb2.GenericResult.GenericStatus.Name(result.status).removeprefix("GENERIC_STATUS_")
+        if result.status in known
+        else f"status {result.status}"
+    )
+    return Result(name, result.exitcode, result.exception)
+
+
+def tunnel_address(tunnel: Any) -> str:
+    """Where a port is reached: host and port for plain TCP, a URL otherwise."""
+    if tunnel.unencrypted_host:
+        return f"{tunnel.unencrypted_host}:{tunnel.unencrypted_port}"
+    return f"https://{tunnel.host}" + ("" if tunnel.port == 443 else f":{tunnel.port}")

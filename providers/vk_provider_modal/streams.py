@@ -1,0 +1,135 @@
+"""A command in a sandbox, between the core's streams and Modal's.
+
+Modal can neither end a command nor resize its terminal, so each carries a mark in its environment,
+by which a second command finds it and does that from inside: as far as the image has a shell.
+Fed by ``provider.exec``; speaks through ``client``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+from vk_provider.faults import ProviderError
+from vk_provider.streams import CHUNK_BYTES, ContainerIO, ExecRequest, TerminalSize
+from vk_provider_modal.client import ModalClient, Start
+from vk_provider_modal.processes import Process
+
+MARK = "VK_PROVIDER_EXEC"
+FIRST_SIZE_SECONDS = 0.25
+ENDING_SECONDS = 15.0
+_USUAL = TerminalSize(80, 24)
+# Children have the mark as well. Whoever looks has it as an argument only, not as a variable.
+_END = (
+    "for signal in HUP KILL; do for each in /proc/[0-9]*; do "
+    'if grep -qs "$1" "$each/environ"; then kill -s "$signal" "${each##*/}"; fi; '
+    "done; sleep 0.2; done"
+)
+_RESIZE = (
+    'for each in /proc/[0-9]*; do if grep -qs "$1" "$each/environ"; then '
+    'terminal=$(readlink "$each/fd/0"); case $terminal in /dev/pts/*) '
+    'stty -F "$terminal" cols "$2" rows "$3"; exit;; esac; fi; done'
+)
+
+
+class Session:
+    """One command, its client, and the mark by which it is found."""
+
+    def __init__(self, client: ModalClient, sandbox_id: str, request: ExecRequest) -> None:
+        self._client = client
+        self._sandbox_id = sandbox_id
+        self._request = request
+        self._mark = secrets.token_hex(8)
+        self._sizes: asyncio.Queue[TerminalSize] = asyncio.Queue()
+
+    async def run(self, io: ContainerIO) -> int:
+        """Run the command to its end; its exit code. Cancelled: the command is ended too."""
+        sizing = asyncio.create_task(self._collect_sizes(io))
+        try:
+            process = await self._start()
+            try:
+                return await self._attend(process, io)
+            except asyncio.CancelledError:
+                await self._end()
+                raise
+        finally:
+            await _stop(sizing)
+
+    async def _start(self) -> Process:
+        request, size = self._request, None
+        if request.tty:
+            size = _USUAL
+            with suppress(TimeoutError):
+                size = await asyncio.wait_for(self._sizes.get(), FIRST_SIZE_SECONDS)
+        start = Start(
+            request.command,
+            {MARK: self._mark},
+            terminal=None if size is None else (size.width, size.height),
+            stdout=request.stdout,
+            stderr=request.stderr and not request.tty,
+        )
+        return await self._client.start_process(self._sandbox_id, start)
+
+    async def _attend(self, process: Process, io: ContainerIO) -> int:
+        request = self._request
+        beside = [asyncio.create_task(self._feed(process, io))]
+        if request.tty:
+            beside.append(asyncio.create_task(self._resize()))
+        try:
+            async with asyncio.TaskGroup() as pumps:
+                if request.stdout:
+                    pumps.create_task(_pump(process.stdout(), io.write_stdout))
+                if request.stderr and not request.tty:
+                    pumps.create_task(_pump(process.stderr(), io.write_stderr))
+                code = await process.wait()
+        except* ProviderError as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            await _stop(*beside)
+        return code
+
+    async def _feed(self, process: Process, io: ContainerIO) -> None:
+        if self._request.stdin:
+            async for chunk in io.stdin():
+                await process.write(chunk)
+        await process.write_eof()
+
+    async def _collect_sizes(self, io: ContainerIO) -> None:
+        if self._request.tty:
+            async for size in io.resizes():
+                self._sizes.put_nowait(size)
+
+    async def _resize(self) -> None:
+        while True:
+            size = await self._sizes.get()
+            with suppress(ProviderError):
+                await self._aside(_RESIZE, str(size.width), str(size.height))
+
+    async def _end(self) -> None:
+        with suppress(ProviderError, TimeoutError):
+            async with asyncio.timeout(ENDING_SECONDS):
+                await self._aside(_END)
+
+    async def _aside(self, script: str, *words: str) -> None:
+        """Run a script of ours beside the command."""
+        command = ("/bin/sh", "-c", script, "vk-provider", f"{MARK}={self._mark}", *words)
+        start = Start(command, stdout=False, stderr=False)
+        await (await self._client.start_process(self._sandbox_id, start)).wait()
+
+
+async def _pump(chunks: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
+    async for chunk in chunks:
+        for at in range(0, len(chunk), CHUNK_BYTES):
+            await write(chunk[at : at + CHUNK_BYTES])
+
+
+async def _stop(*tasks: asyncio.Task[None]) -> None:
+    """End what has become pointless. What went wrong with it no longer matters."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()
