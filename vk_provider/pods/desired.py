@@ -21,6 +21,8 @@ from vk_provider.pods.reading import mapping, mappings, number, strings, text
 from vk_provider.pods.types import Json
 
 _DEFAULT_GRACE_SECONDS = 30
+LONGEST_GRACE_SECONDS = 365 * 24 * 3600
+"""The API takes any number of seconds up to 2**63: more than a moment in time can be told from."""
 _SCHEDULED_JOB = re.compile(r"(?P<name>.+)-\d{8,}")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _CONTAINER_LISTS = ("containerStatuses", "initContainerStatuses")
@@ -117,11 +119,11 @@ def restart_policy(pod: Json) -> str:
 
 def grace_seconds(pod: Json) -> int:
     """How long its containers may take to stop: what the deletion granted, else what the spec
-    wants."""
+    wants; never longer than a year."""
     granted = number(mapping(pod, "metadata"), "deletionGracePeriodSeconds")
     wanted = number(mapping(pod, "spec"), "terminationGracePeriodSeconds")
     known = [seconds for seconds in (granted, wanted) if seconds is not None]
-    return max(0, known[0]) if known else _DEFAULT_GRACE_SECONDS
+    return min(max(0, known[0]), LONGEST_GRACE_SECONDS) if known else _DEFAULT_GRACE_SECONDS
 
 
 def active_deadline_seconds(pod: Json) -> int | None:

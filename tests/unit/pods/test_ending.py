@@ -341,3 +341,14 @@ def test_an_instance_behind_a_backend_that_is_not_configured_is_a_persons_busine
     assert '"removed"' in warning.notice.message
     assert terminating(new(pod, announced=frozenset({"stranded"})), make_world()) == []
     assert stranded(new(exists=Existence.NONE), make_world()) == []
+
+
+def test_a_grace_of_any_length_that_the_api_takes_ends() -> None:
+    """2**63 - 1 seconds are no moment in time; the instance is ordered to end all the same."""
+    pod = make_pod(terminationGracePeriodSeconds=2**63 - 1, status=running_status())
+    record = concluded(told(live(), news.PodSeen(pod)))
+
+    actions = ending(record, make_world(20))
+
+    [order] = [one for one in actions if isinstance(one, todo.DeleteInstance)]
+    assert order.grace_seconds == 365 * 24 * 3600
