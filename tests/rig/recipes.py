@@ -12,10 +12,11 @@ DEFAULT_KUBE_VERSION = "1.36.3"
 ETCD_VERSION = "3.6.16"
 KWOK_VERSION = "0.8.0"
 VIRTUAL_KUBELET_VERSION = "1.14.1"
+METRICS_SERVER_VERSION = "0.9.0"
 
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 CONTROL_PLANE = ("etcd", *KUBERNETES)
-PROGRAMS = (*CONTROL_PLANE, "kwok", "virtual-kubelet")
+PROGRAMS = (*CONTROL_PLANE, "kwok", "virtual-kubelet", "metrics-server")
 
 # Part of every key: raise it when `builds.py` builds differently from the same recipe.
 _FORMAT = 1
@@ -86,6 +87,12 @@ _OTHERS = {
         version=KWOK_VERSION,
         programs={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
         files=("kustomize/stage",),
+    ),
+    "metrics-server": Recipe(
+        name="metrics-server",
+        module="sigs.k8s.io/metrics-server",
+        version=METRICS_SERVER_VERSION,
+        programs={"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
     ),
     "virtual-kubelet": Recipe(
         name="virtual-kubelet",

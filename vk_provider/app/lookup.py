@@ -13,6 +13,7 @@ from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.pods import desired
 from vk_provider.pods.types import InstancePhase, Json, PodUID
+from vk_provider.provider import Provider
 from vk_provider.server.lookup import ServedPod
 
 
@@ -38,6 +39,10 @@ class Lookup:
     def running_pods(self) -> Sequence[Json]:
         """The pods that have a running instance."""
         return tuple(pod for pod in self._cache.pods() if self._runs(pod))
+
+    def providers(self) -> Sequence[Provider]:
+        """The backends of the node."""
+        return tuple(backend.provider for backend in self._backends.values())
 
     def find(self, namespace: str, name: str) -> ServedPod | None:
         """One pod by name, with its instance if it has one."""

@@ -192,6 +192,8 @@ class Term:
             port=given.port,
             checks={"syncloop": self.shell.stuck},
             observe=lambda route, code: count.labels(name, route, str(code)).inc(),
+            node_name=name,
+            registry=self._metrics.registry,
         )
         return KubeletServer(lookup, gate, serving, options)
 

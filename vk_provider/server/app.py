@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry
 
 from vk_provider.pods.types import Json
 from vk_provider.server.attach import attach_endpoint
 from vk_provider.server.auth import Gate
 from vk_provider.server.checks import Check, check_endpoint, ping
+from vk_provider.server.configz import configz_endpoint
 from vk_provider.server.exec import exec_endpoint
 from vk_provider.server.limits import Endpoint, Limits, Middleware, bounded
 from vk_provider.server.listener import Listener
@@ -25,8 +27,18 @@ from vk_provider.server.lookup import PodLookup
 from vk_provider.server.portforward import port_forward_endpoint
 from vk_provider.server.remote_command import StreamTimes
 from vk_provider.server.routes import Served, install, kubelet_routes, pod_list
+from vk_provider.server.stats import (
+    Measured,
+    cadvisor_endpoint,
+    own_metrics_endpoint,
+    probes_endpoint,
+    resource_endpoint,
+    slis_endpoint,
+    summary_endpoint,
+)
 from vk_provider.server.streaming import Streams
 from vk_provider.server.tls import ServingTLS
+from vk_provider.server.usage import UsageReader, UsageTimes
 
 Observe = Callable[[str, int], None]
 """Told the route and the status of every answer, for a metric."""
@@ -45,9 +57,12 @@ class KubeletOptions:
     limits: Limits = field(default_factory=Limits)
     log_times: LogTimes = field(default_factory=LogTimes)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
+    usage_times: UsageTimes = field(default_factory=UsageTimes)
     refresh_seconds: float = 10.0
     checks: Mapping[str, Check] = field(default_factory=dict)
     observe: Observe | None = None
+    node_name: str = ""
+    registry: CollectorRegistry | None = None
 
 
 def kubelet_application(
@@ -61,6 +76,8 @@ def kubelet_application(
         middlewares=middlewares, client_max_size=options.limits.body_bytes
     )
     checks = {"ping": ping, "log": ping, "syncloop": ping, **options.checks}
+    reader = UsageReader(lookup, options.usage_times)
+    measured = Measured(options.node_name, reader, options.registry, checks)
     served = Served(
         health=check_endpoint("healthz", checks),
         pods=_pods_endpoint(lookup.pods),
@@ -69,6 +86,16 @@ def kubelet_application(
         exec=exec_endpoint(streams),
         attach=attach_endpoint(streams),
         port_forward=port_forward_endpoint(streams),
+        configz=configz_endpoint(options.stream_times.idle_seconds),
+        metrics={
+            "/stats/summary": summary_endpoint(measured),
+            "/stats/summary/": summary_endpoint(measured),
+            "/metrics": own_metrics_endpoint(measured),
+            "/metrics/resource": resource_endpoint(measured),
+            "/metrics/cadvisor": cadvisor_endpoint(measured),
+            "/metrics/probes": probes_endpoint(),
+            "/metrics/slis": slis_endpoint(measured),
+        },
     )
     install(application, kubelet_routes(served))
     application.on_response_prepare.append(_anonymous)

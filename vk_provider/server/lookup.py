@@ -37,5 +37,8 @@ class PodLookup(Protocol):
     def running_pods(self) -> Sequence[Json]:
         """The pods that have a running instance."""
 
+    def providers(self) -> Sequence[Provider]:
+        """The backends of the node."""
+
     def find(self, namespace: str, name: str) -> ServedPod | None:
         """One pod by name; None if the node has none of that name."""

@@ -5,7 +5,7 @@ To add a part of the API, replace its row. Fed by ``app``; feeds aiohttp's route
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -36,13 +36,14 @@ class Served:
     exec: Endpoint
     attach: Endpoint
     port_forward: Endpoint
+    configz: Endpoint
+    metrics: Mapping[str, Endpoint]
+    """By path."""
 
 
 def kubelet_routes(served: Served) -> tuple[Route, ...]:
     """The table."""
     get, stream = ("GET",), ("GET", "POST")
-    stats = refuse(501, "stats: this node does not measure its pods")
-    metrics = refuse(501, "metrics: this node does not measure its pods")
     debug = refuse(405, "Debug endpoints are disabled.")
     node_logs = refuse(501, "logs: a virtual node has no system logs; see those of vk-provider")
     return (
@@ -60,10 +61,11 @@ def kubelet_routes(served: Served) -> tuple[Route, ...]:
         Route(stream, "/portForward/{namespace}/{pod}/{uid}", served.port_forward),
         Route(("POST",), "/run/{namespace}/{pod}/{container}", debug),
         Route(("POST",), "/run/{namespace}/{pod}/{uid}/{container}", debug),
-        Route(stream, "/stats/summary", stats),
-        Route(get, "/metrics", metrics),
-        Route(get, "/metrics/{part:cadvisor|resource|probes|slis}", metrics),
-        Route(get, "/configz", refuse(501, "configz: a virtual node has no KubeletConfiguration")),
+        *(
+            Route(stream if path.startswith("/stats/") else get, path, serve)
+            for path, serve in served.metrics.items()
+        ),
+        Route(get, "/configz", served.configz),
         Route(get, "/logs/{path:.*}", node_logs),
         Route(
             ("POST",),

@@ -28,7 +28,7 @@ from vk_provider.pods.types import (
     Offer,
     ResolvedPod,
 )
-from vk_provider.provider import ProviderTraits
+from vk_provider.provider import Provider, ProviderTraits
 from vk_provider.server.access import AccessAttributes, Identity
 from vk_provider.server.lookup import ServedPod
 
@@ -219,6 +219,11 @@ class Pods:
     def running_pods(self) -> Sequence[Json]:
         """Those with an instance."""
         return [self.served.pod] if self.served and self.served.ref else []
+
+    def providers(self) -> Sequence[Provider]:
+        """That of the pod."""
+        provider = self.served.provider if self.served else None
+        return [provider] if provider else []
 
     def find(self, namespace: str, name: str) -> ServedPod | None:
         """By name."""

@@ -24,6 +24,7 @@ from vk_provider.server.logs import LogTimes
 from vk_provider.server.lookup import ServedPod
 from vk_provider.server.remote_command import StreamTimes
 from vk_provider.server.tls import ServingNames, ServingTLS
+from vk_provider.server.usage import UsageTimes
 
 ADMIN_RIGHTS = {
     ("admin", verb, subresource)
@@ -66,6 +67,8 @@ class Stage:
                 limits=self.limits,
                 log_times=LogTimes(header_seconds=0.1, quiet_seconds=0.1),
                 stream_times=self.stream_times,
+                usage_times=UsageTimes(fresh_seconds=0.3, answer_seconds=0.3),
+                node_name="burst",
                 refresh_seconds=0.02,
                 observe=lambda route, status: self.answers.append((route, status)),
             ),
