@@ -7,6 +7,7 @@ does not prove that nothing was made is an ``OutcomeUnknownError``.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,10 @@ _CAPACITY = re.compile(
 )
 _LONGEST = 300
 _SHORTEST_SECRET = 6
+_LONGEST_NUMBER = 19
+_SURROGATE = re.compile(r"\\ud", re.IGNORECASE)
+_MOST_PATIENCE_SECONDS = 3600.0
+"""The longest window of the service: a wish beyond it would keep back orders that stop a bill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,39 @@ def read_object(answer: Answer) -> Mapping[str, Any]:
     """The JSON object of a good answer; raises the fault of any other."""
     if not 200 <= answer.status < 300:
         raise fault_of(answer)
-    try:
-        found = json.loads(answer.text)
-    except ValueError:
-        found = None
+    found = decode(answer.text)
     if not isinstance(found, dict):
         raise garbled(answer, f"expected a JSON object, got {words(answer)}")
     return found
+
+
+def decode(text: str) -> Any:
+    """What a JSON text says, None if it is none. What nothing of ours could write down again is
+    left out: a number that is not finite or has no 64 bits is null, half a character is "?"."""
+    try:
+        found = json.loads(
+            text, parse_int=_whole, parse_float=_finite, parse_constant=lambda _: None
+        )
+        return _spelled(found) if _SURROGATE.search(text) else found
+    except (ValueError, RecursionError):
+        return None
+
+
+def _whole(digits: str) -> int | None:
+    return int(digits) if len(digits) < _LONGEST_NUMBER else None
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def _spelled(found: Any) -> Any:
+    if isinstance(found, str):
+        return found.encode("utf-8", "replace").decode()
+    if isinstance(found, dict):
+        return {_spelled(key): _spelled(value) for key, value in found.items()}
+    return [_spelled(each) for each in found] if isinstance(found, list) else found
 
 
 def garbled(answer: Answer, what: str) -> ProviderError:
@@ -110,10 +141,7 @@ def _refused(answer: Answer, said: str) -> ProviderError:
 
 def words(answer: Answer) -> str:
     """What the answer says, as one short line without secrets."""
-    try:
-        found = json.loads(answer.text)
-    except ValueError:
-        found = None
+    found = decode(answer.text)
     if isinstance(found, dict):
         errors = found.get("errors")
         listed = [str(each) for each in errors] if isinstance(errors, list) else []
@@ -139,15 +167,15 @@ def masked(message: str, secrets: Iterable[str]) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How long to wait: ``Retry-After`` in seconds, else the exhausted window of ``RateLimit``."""
+    """How long to wait, an hour at most: ``Retry-After``, else the exhausted ``RateLimit``."""
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdigit():
-        return float(value)
+        return min(float(value), _MOST_PATIENCE_SECONDS)
     return exhausted(headers.get("RateLimit", ""))
 
 
 def exhausted(rate_limit: str) -> float | None:
     """Seconds until the last of the used-up windows resets, None while every window has room."""
-    windows = re.findall(r"r=(\d+);\s*t=(\d+)", rate_limit)
-    waits = [float(seconds) for left, seconds in windows if int(left) == 0]
+    windows = re.findall(r"r=0+;\s*t=(\d+)", rate_limit)
+    waits = [min(float(seconds), _MOST_PATIENCE_SECONDS) for seconds in windows]
     return max(waits, default=None)

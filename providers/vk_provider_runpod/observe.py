@@ -36,6 +36,7 @@ RESTART_TOLERANCE = timedelta(seconds=10)
 ENDPOINT = "vk-provider.dev/endpoint-"
 SSH = "vk-provider.dev/ssh"
 _CARRIER_GRADE = ipaddress.ip_network("100.64.0.0/10")
+_LONGEST_UPTIME = 10**9
 _STARTING = ("PROVISIONING", "STARTING")
 _ENDED = ("EXITED", "ERROR")
 
@@ -177,8 +178,9 @@ def _is_reachable(ip: str) -> bool:
 
 def _uptime(pod: Mapping[str, Any]) -> int | None:
     """Seconds the container has run; None while it hasn't. A stopped pod's runtime is stale."""
-    uptime = number(mapping(pod, "runtime"), "uptime")
-    return uptime if text(pod, "status") == "RUNNING" and uptime else None
+    uptime = number(mapping(pod, "runtime"), "uptime") or 0
+    is_believable = 0 < uptime < _LONGEST_UPTIME
+    return uptime if text(pod, "status") == "RUNNING" and is_believable else None
 
 
 def _time(pod: Mapping[str, Any], key: str) -> datetime | None:

@@ -6,12 +6,14 @@ Pure. Fed by ``logs`` with chunks of the stream; gives events and comments (hear
 from __future__ import annotations
 
 import codecs
-import json
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
 
 from vk_provider.pods.types import LogLine
+from vk_provider_runpod.answers import decode
+
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+"""Times that can be reckoned with: nearer to the ends of the calendar a second more is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,7 @@ class EventParser:
 
 def read_line(event: Event) -> tuple[LogLine, str] | None:
     """The line of an event and the source it came from; None where it is none."""
-    try:
-        found: Any = json.loads(event.data)
-    except ValueError:
-        return None
+    found = decode(event.data)
     if not isinstance(found, dict) or not isinstance(found.get("line"), str):
         return None
     stamp = str(found.get("ts") or event.id.partition("/")[0])
@@ -80,6 +79,6 @@ def read_line(event: Event) -> tuple[LogLine, str] | None:
         moment = datetime.fromisoformat(stamp)
     except ValueError:
         return None
-    if moment.tzinfo is None:
+    if moment.tzinfo is None or not _EARLIEST <= moment <= _LATEST:
         return None
     return LogLine(moment, found["line"].rstrip("\r\n").encode()), str(found.get("source", ""))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +28,7 @@ REGISTRY_ANNOTATION = "runpod.vk-provider.dev/registry-id"
 MAX_ENV = 50
 MAX_HTTP_PORTS = 10
 MAX_VCPU = 32
+_PORT = re.compile("[0-9]{1,9}")
 _SECRET_MARK = "{{ RUNPOD_SECRET"
 _RAM_GB_PER_VCPU = {"c": 2, "g": 4, "m": 8}
 _VENDORS = {"nvidia.com/gpu": "NVIDIA", "amd.com/gpu": "AMD"}
@@ -152,7 +154,7 @@ def _ports(pod: ResolvedPod) -> Iterator[str]:
 
 def _http_ports(pod: ResolvedPod) -> tuple[int, ...]:
     words = _annotation(pod, HTTP_PORTS_ANNOTATION).replace(",", " ").split()
-    return tuple(dict.fromkeys(int(word) for word in words if word.isascii() and word.isdigit()))
+    return tuple(dict.fromkeys(int(word) for word in words if _PORT.fullmatch(word)))
 
 
 def _port_problems(pod: ResolvedPod) -> Iterator[FieldProblem]:
@@ -168,7 +170,7 @@ def _annotation(pod: ResolvedPod, name: str) -> str:
 
 def _annotation_problems(pod: ResolvedPod) -> Iterator[FieldProblem]:
     words = _annotation(pod, HTTP_PORTS_ANNOTATION).replace(",", " ").split()
-    bad = [w for w in words if not (w.isascii() and w.isdigit() and 0 < int(w) < 65_536)]
+    bad = [w for w in words if not (_PORT.fullmatch(w) and 0 < int(w) < 65_536)]
     if bad:
         path = f"metadata.annotations[{HTTP_PORTS_ANNOTATION}]"
         yield FieldProblem(path, f'found "{bad[0]}", allowed: port numbers with commas between')

@@ -6,7 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from vk_provider_runpod.answers import Answer, exhausted, fault_of, masked, read_object, retry_after
+from vk_provider_runpod.answers import (
+    Answer,
+    decode,
+    exhausted,
+    fault_of,
+    masked,
+    read_object,
+    retry_after,
+)
 
 from vk_provider.faults import (
     DeniedError,
@@ -136,7 +144,7 @@ def test_secrets_are_masked_the_longer_first() -> None:
 
 def test_long_words_are_cut() -> None:
     """A person reads the first lines."""
-    assert len(masked("x" * 1000, [])) == 300
+    assert len(masked("x" * 1000, [])) == 3600
 
 
 @pytest.mark.parametrize(
@@ -161,3 +169,33 @@ def test_a_window_with_room_asks_for_nothing() -> None:
     """The header comes with successes too."""
     assert exhausted('"minute";r=3;t=12, "hour";r=2800;t=1812') is None
     assert exhausted("") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"cost": NaN, "a": -Infinity, "b": 1e999, "c": 1.5}', {"cost": None, "c": 1.5}),
+        (f'{{"uptime": {"9" * 400}, "c": 7}}', {"uptime": None, "c": 7}),
+        ('{"a": "x\\uD800y", "b": [{"\\udc00": 1}]}', {"a": "x?y", "b": [{"?": 1}]}),
+        ('{"a": "\\ud83d\\ude00"}', {"a": "\U0001f600"}),
+    ],
+)
+def test_what_nobody_could_write_down_again_is_left_out(text: str, found: Any) -> None:
+    """One odd value in a list must not cost the list, nor a pod its status."""
+    decoded = decode(text)
+
+    assert {key: value for key, value in decoded.items() if key in found} == found
+    assert json.dumps(decoded, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "[" * 100_000, "9" * 5000])
+def test_no_json_is_no_exception(text: str) -> None:
+    """However deep or long it is."""
+    assert not decode(text)
+
+
+def test_no_wish_keeps_orders_back_for_longer_than_an_hour() -> None:
+    """They are what stops the bill."""
+    assert retry_after({"Retry-After": "9" * 400}) == 3600
+    assert retry_after({"RateLimit": f"r=0; t={'9' * 400}"}) == 3600
+    assert exhausted(f"r={'9' * 5000}; t=1") is None

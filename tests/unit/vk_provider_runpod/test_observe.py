@@ -43,6 +43,8 @@ def running(uptime: int, **runtime: Any) -> dict[str, Any]:
         {"status": "RUNNING", "runtime": {}},
         {"status": "RUNNING", "runtime": {"uptime": 0}},
         {"status": "RUNNING", "runtime": {"uptime": "soon"}},
+        {"status": "RUNNING", "runtime": {"uptime": -5}},
+        {"status": "RUNNING", "runtime": {"uptime": 10**18}},
     ],
 )
 def test_running_without_an_uptime_is_starting(

@@ -77,8 +77,18 @@ def test_a_line_has_its_time_from_the_payload_or_the_id(event: Event, text: byte
         '{"line": "x", "ts": "soon"}',
         '{"line": "x", "ts": "2026-06-01T12:00:00"}',
         '{"line": "x"}',
+        '{"line": "x", "ts": "0001-01-01T00:00:00Z"}',
+        '{"line": "x", "ts": "9999-12-31T23:59:59-10:00"}',
     ],
 )
 def test_garbage_is_no_line(data: str) -> None:
     """And no exception either."""
     assert read_line(Event("", data)) is None
+
+
+def test_half_a_character_does_not_end_the_reading() -> None:
+    """JSON can spell one, bytes can't."""
+    found = read_line(Event("", '{"line": "a\\ud800b", "ts": "2026-06-01T12:00:00Z"}'))
+
+    assert found is not None
+    assert found[0].text == b"a?b"

@@ -228,9 +228,11 @@ def test_ports_are_http_by_name_or_annotation_and_tcp_otherwise(config: RunPodCo
 
 def test_a_malformed_port_annotation_is_refused(config: RunPodConfig) -> None:
     """By the annotation's path."""
+    endless = refused(gpu_pod(annotations={HTTP: "9" * 5000}), L40S, config)
     problems = refused(gpu_pod(annotations={HTTP: "80,http,70000"}), L40S, config)
 
     assert 'found "http"' in problems[f"metadata.annotations[{HTTP}]"]
+    assert list(endless) == [f"metadata.annotations[{HTTP}]"]
 
 
 def test_more_than_ten_http_ports_are_refused(config: RunPodConfig) -> None:
