@@ -16,10 +16,12 @@ __all__ = ["Endpoint", "Limits", "Middleware", "bounded"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one listener. The idle time is a real kubelet's."""
+    """Bounds of one listener. The idle time is a real kubelet's. A request line holds the whole
+    command of an exec, escaped."""
 
     connections: int = 1024
     requests: int = 512
+    request_line_bytes: int = 128 * 1024
     header_line_bytes: int = 16 * 1024
     headers: int = 100
     body_bytes: int = 64 * 1024

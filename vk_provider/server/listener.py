@@ -80,7 +80,7 @@ class Listener:
             handler_cancellation=True,
             shutdown_timeout=limits.close_seconds,
             keepalive_timeout=limits.idle_seconds,
-            max_line_size=limits.header_line_bytes,
+            max_line_size=limits.request_line_bytes,
             max_field_size=limits.header_line_bytes,
             max_headers=limits.headers,
         )
