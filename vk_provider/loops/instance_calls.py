@@ -18,7 +18,7 @@ from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.record import Record
-from vk_provider.pods.types import LogOptions
+from vk_provider.pods.types import InstanceRef, LogOptions
 from vk_provider.provider import SupportsLogs
 
 logger = logging.getLogger(__name__)
@@ -94,23 +94,33 @@ class InstanceCalls:
     async def _keep_logs(
         self, record: Record, backend: Backend, action: todo.DeleteInstance, post: Post
     ) -> None:
-        """Best effort, bounded: an order that stops billing is not delayed by more. What was
-        read before the time was up is kept."""
+        """Best effort, bounded: an order that stops billing is not delayed by more, and a bug in
+        reading does not stop it. What was read before the time was up is kept."""
         provider = backend.provider
         if not isinstance(provider, SupportsLogs) or record.pod is None:
             return
         words: dict[str, str] = {}
-        specs = mappings(mapping(record.pod, "spec"), "containers")
+        reading = self._shell.spawn(
+            self._read_words(record, provider, action.ref, words), f"last words of {record.uid}"
+        )
         try:
-            async with asyncio.timeout(LOGS_SECONDS):
-                for name in [text(container, "name") for _, container in specs]:
-                    lines = await read_tail(provider.read_logs(action.ref, name, LogOptions()))
-                    self._means.kept_logs.keep(record.uid, name, lines)
-                    words[name] = last_words(lines)
-        except (ProviderError, NotSupportedError, TimeoutError) as fault:
-            logger.debug("no last words of %s: %s", pod_name(record.pod), fault)
+            await asyncio.wait({reading}, timeout=LOGS_SECONDS)
+        finally:
+            reading.cancel()
         if words:
-            post(record.uid, news.LogsKept(words))
+            post(record.uid, news.LogsKept(dict(words)))
+
+    async def _read_words(
+        self, record: Record, provider: SupportsLogs, ref: InstanceRef, words: dict[str, str]
+    ) -> None:
+        specs = mappings(mapping(record.pod or {}, "spec"), "containers")
+        try:
+            for name in [text(container, "name") for _, container in specs]:
+                lines = await read_tail(provider.read_logs(ref, name, LogOptions()))
+                self._means.kept_logs.keep(record.uid, name, lines)
+                words[name] = last_words(lines)
+        except (ProviderError, NotSupportedError) as fault:
+            logger.debug("no last words of %s: %s", pod_name(record.pod), fault)
 
     def _later(self, seconds: float) -> datetime:
         return self._shell.clock.now() + timedelta(seconds=seconds)

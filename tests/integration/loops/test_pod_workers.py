@@ -84,6 +84,31 @@ async def test_the_order_that_stops_billing_waits_five_seconds_at_most_for_words
         assert took < 16.0  # one tick until it is seen, then five seconds
 
 
+class BuggyLogs(FakeProvider):
+    """Its logs can't be read, in a way that no provider should have."""
+
+    async def read_logs(
+        self, ref: InstanceRef, container: str, options: LogOptions
+    ) -> AsyncIterator[LogLine]:
+        raise ZeroDivisionError("a bug")
+        yield  # an iterator all the same
+
+
+async def test_a_bug_in_reading_logs_does_not_keep_an_instance_billing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The order is given, and the bug is told."""
+    caplog.set_level(logging.CRITICAL)
+    async with Bench({"fake": {"endedIsFree": False}}) as bench:
+        uid = bench.bind("web", restartPolicy="Never")
+        await bench.until(lambda: bench.phase("web") == "Running")
+        bench.node.backends["fake"].provider = BuggyLogs(bench.cloud, "home")
+        (instance,) = bench.cloud.instances_of(uid)
+        bench.cloud.end(instance.ref)
+        assert await bench.until(lambda: not bench.cloud.instances_of(uid)) < 12.0
+        await bench.until(lambda: bench.phase("web") == "Succeeded")
+
+
 class Buggy(FakeProvider):
     """Fails on pods named so, in one of its methods, in a way that no provider should."""
 
