@@ -157,7 +157,7 @@ def _endpoints(pod: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Where the ports are reached from outside: HTTP through RunPod's proxy, TCP directly."""
     for port in texts(pod, "ports") or ():
         private, _, protocol = port.partition("/")
-        if protocol == "http":
+        if protocol == "http" and private.isascii() and private.isdigit():
             yield f"{ENDPOINT}{private}", f"https://{text(pod, 'id')}-{private}.proxy.runpod.net"
     for _, entry in mappings(mapping(pod, "runtime"), "ports"):
         private_port, public = number(entry, "private"), number(entry, "public")

@@ -7,6 +7,7 @@ is confirmed gone. Fed by ``pods.lifecycle``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from vk_provider.pods import desired, verdicts
@@ -23,6 +24,7 @@ from vk_provider.pods.actions import (
     WakeAt,
 )
 from vk_provider.pods.events import EventReason, FailedReason
+from vk_provider.pods.room import shortened
 from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.stimuli import Notice
 from vk_provider.pods.types import InstancePhase, Running, Verdict
@@ -35,6 +37,8 @@ _MOST_PATIENCE = 6
 
 def conclude(record: Record, verdict: Verdict) -> list[Action]:
     """Decide the pod's end, with its one Event (and one more for a pod nobody recreates)."""
+    if verdict.message is not None:
+        verdict = replace(verdict, message=shortened(verdict.message))
     actions: list[Action] = []
     if verdict.reason is not None:
         actions += warn(record, "verdict", verdict.reason, verdict.message or verdict.reason)

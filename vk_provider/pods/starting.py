@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from vk_provider.pods import desired, verdicts
+from vk_provider.pods import desired, names, verdicts
 from vk_provider.pods.actions import (
     Action,
     Announce,
@@ -22,6 +22,7 @@ from vk_provider.pods.actions import (
 )
 from vk_provider.pods.ending import conclude, warn
 from vk_provider.pods.events import EventReason, FailedReason, WaitingReason
+from vk_provider.pods.room import MOST_ANNOTATION_BYTES, missing_bytes
 from vk_provider.pods.slots import Record
 from vk_provider.pods.stimuli import Candidate, Prepared
 from vk_provider.pods.types import Json, Placement, PlacementHints, Waiting
@@ -153,6 +154,13 @@ def _intent(record: Record, pod: Json, world: World) -> list[Action] | None:
     placement = Placement(record.uid, candidate.backend, candidate.offer.id)
     if desired.placement(pod) == placement:
         return None
+    note = desired.render_placement(placement)
+    if missing := missing_bytes(pod, {names.PLACEMENT: note}):
+        message = (
+            f"metadata.annotations: the note of where the pod runs ({names.PLACEMENT}) does not "
+            f"fit beside them: {missing} bytes too many, allowed: {MOST_ANNOTATION_BYTES}"
+        )
+        return conclude(record, verdicts.failed(FailedReason.UNSUPPORTED, message))
     return write(record, world, placement=placement)
 
 

@@ -10,10 +10,12 @@ from dataclasses import replace
 
 from vk_provider.pods import desired, names
 from vk_provider.pods.actions import Action, WakeAt, WriteStatus
+from vk_provider.pods.room import fitting, shortened
 from vk_provider.pods.slots import Record
 from vk_provider.pods.status import StatusInput, render_status, status_patch
 from vk_provider.pods.types import (
     ContainerObservation,
+    Json,
     Observation,
     Placement,
     Terminated,
@@ -41,6 +43,8 @@ def write(
         return []
     if record.write_not_before is not None and world.now < record.write_not_before:
         return [WakeAt(record.write_not_before)]
+    if waiting is not None and waiting.message is not None:
+        waiting = replace(waiting, message=shortened(waiting.message))
     facts = world.facts.get(record.backend or "", BackendFacts())
     given = StatusInput(
         observation=_with_last_words(record.observation, record.logs),
@@ -52,11 +56,17 @@ def write(
         probes_run=facts.runs_probes,
         ending=ending,
     )
-    annotations = dict(record.observation.annotations) if record.observation else {}
-    if placement is not None:
-        annotations[names.PLACEMENT] = desired.render_placement(placement)
-    patch = status_patch(record.pod, render_status(record.pod, given, world.now), annotations)
+    wanted = render_status(record.pod, given, world.now)
+    patch = status_patch(record.pod, wanted, _annotations(record, record.pod, placement))
     return [WriteStatus(patch)] if patch is not None else []
+
+
+def _annotations(record: Record, pod: Json, placement: Placement | None) -> dict[str, str]:
+    """The placement comes first; whoever leaves no room for it was refused before."""
+    notes = {names.PLACEMENT: desired.render_placement(placement)} if placement else {}
+    if record.observation is not None:
+        notes |= record.observation.annotations
+    return fitting(pod, notes) if notes else notes
 
 
 def _with_last_words(seen: Observation | None, logs: Mapping[str, str]) -> Observation | None:

@@ -148,7 +148,7 @@ def test_an_admitted_pod_is_not_admitted_again() -> None:
     crowded = make_world(refusal=lambda _: Refusal("OutOfpods", "too many"))
 
     assert starting(new(preparing=True), crowded) == []
-    assert todo.Conclude not in kinds(starting(new(prepared=prepared(CHEAP)), crowded))
+    assert "Conclude" not in kinds(starting(new(prepared=prepared(CHEAP)), crowded))
 
 
 def test_a_request_that_every_backend_refuses_is_rejected() -> None:
@@ -261,3 +261,24 @@ def test_probes_that_nobody_runs_are_told_once() -> None:
     assert kinds(starting(told_before, make_world())) == ["Enter", "CreateInstance"]
     runs_them = make_world(facts={"a": BackendFacts(runs_probes=True)})
     assert kinds(starting(record, runs_them)) == ["Enter", "CreateInstance"]
+
+
+def test_a_pod_without_room_for_our_note_is_refused() -> None:
+    """The API server would refuse the note for ever, and the pod would say nothing."""
+    pod = make_pod(metadata={"annotations": {"own": "x" * (256 * 1024 - 10)}})
+    verdict = verdict_of(starting(new(pod, prepared=prepared(CHEAP)), make_world()))
+
+    assert verdict.reason == "Unsupported"
+    assert str(verdict.message).startswith("metadata.annotations: ")
+
+
+def test_ten_thousand_problems_fit_into_a_status() -> None:
+    """An object has its size; who writes more is refused, and nobody would ever know why."""
+    problems = tuple(FieldProblem(f"spec.containers[0].env[{n}]", "no") for n in range(10_000))
+    refused = starting(new(prepared=prepared(refusals=problems)), make_world())
+    missing = Waiting("CreateContainerConfigError", "no Secret x; " * 10_000)
+    [wait] = starting(new(prepared=prepared(missing=missing)), make_world())
+
+    assert len(str(verdict_of(refused).message)) < 33_000
+    assert isinstance(wait, todo.WriteStatus)
+    assert len(str(wait.patch)) < 34_000

@@ -108,3 +108,14 @@ def test_without_last_words_or_an_instance_nothing_is_added() -> None:
 
     assert "message" not in silent["containerStatuses"][0]["state"]["terminated"]
     assert patch(write(new(logs={"main": "x"}), make_world()))
+
+
+def test_annotations_without_room_are_left_out_and_the_status_is_written() -> None:
+    """Better Running without an endpoint than no word at all."""
+    pod = make_pod(metadata={"annotations": {"own": "x" * (256 * 1024 - 20)}})
+    seen = instance(annotations={"vk-provider.dev/endpoint-80": "https://example"})
+
+    written = patch(write(live(pod, seen), make_world()))
+
+    assert "annotations" not in written["metadata"]
+    assert written["status"]["phase"] == "Running"

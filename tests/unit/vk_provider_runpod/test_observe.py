@@ -187,7 +187,8 @@ def test_http_ports_are_reached_through_the_proxy_and_tcp_directly(
         {"private": 25, "public": 10025, "type": "tcp", "ip": None},
     ]
     ssh = {"proxy": None, "direct": {"command": "ssh root@203.0.113.9 -p 10022"}}
-    fields = running(9, ports=mappings) | {"ports": ["8000/http", "22/tcp"], "ssh": ssh}
+    ports = ["8000/http", "22/tcp", "8 0/http", "/http"]
+    fields = running(9, ports=mappings) | {"ports": ports, "ssh": ssh}
 
     assert seen(backend_pod(**fields), mark).annotations == {
         "vk-provider.dev/endpoint-8000": "https://abc123-8000.proxy.runpod.net",
