@@ -98,9 +98,10 @@ class KubeClient:
                 return items, metadata.get("resourceVersion", "")
             paging = {"limit": PAGE_SIZE, "continue": metadata["continue"]}
 
-    async def create(self, path: str, body: Json) -> dict[str, Any]:
+    async def create(self, path: str, body: Json, *, retry: bool = True) -> dict[str, Any]:
         """POST an object to its collection. Repeated only if it provably was not served."""
-        return await self._call(_write("POST", path, body), repeatable=False)
+        tries = MOST_TRIES if retry else 1
+        return await self._call(_write("POST", path, body), repeatable=False, tries=tries)
 
     async def replace(self, path: str, body: Json, *, retry: bool = True) -> dict[str, Any]:
         """PUT an object. With ``metadata.resourceVersion`` it is conditional, and a repeat after a

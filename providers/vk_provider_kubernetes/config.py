@@ -1,0 +1,169 @@
+"""The configuration block of the ``kubernetes`` provider, checked field by field.
+
+Fed by ``spec.backends[].config``; feeds the translation and the client.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from vk_provider import quantities
+from vk_provider.faults import ConfigError, FieldProblem
+from vk_provider.fields import Fields
+from vk_provider.secrets import SecretSource
+from vk_provider_kubernetes.stamp import MAX_NAME, named
+
+DERIVED = "derived"
+CONFIGURED = "configured"
+_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_CLAIM = re.compile(r"[^/]+/[^/]+")
+_TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
+_HOW_TO_CONNECT = (
+    "say where the other cluster is: kubeconfig, or server with token and certificateAuthority"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesConfig:
+    """Another cluster as one backend.
+
+    Either ``kubeconfig`` (with ``context``), or ``server`` with ``token``. ``namespace`` is where
+    instances live; ``namespaces`` maps some of home's to others. ``capacity`` is ``configured``
+    (the node's own block) or ``derived`` from the other cluster's nodes.
+    """
+
+    namespace: str
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    kubeconfig: str | None = None
+    context: str | None = None
+    server: str | None = None
+    token: SecretSource | None = None
+    certificate_authority: str | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    volume_claims: Mapping[str, str] = field(default_factory=dict)
+    service_account_name: str | None = None
+    priority_class_name: str | None = None
+    scheduler_name: str | None = None
+    host_access: bool = False
+    capacity: str = CONFIGURED
+    reserve: Mapping[str, str] = field(default_factory=dict)
+    request_timeout_seconds: float = 20.0
+    lost_after_seconds: float = 60.0
+
+    def namespace_of(self, home: str) -> str:
+        """Where instances of pods of this home namespace live."""
+        return self.namespaces.get(home, self.namespace)
+
+    @property
+    def all_namespaces(self) -> tuple[str, ...]:
+        """Every namespace that may hold instances of ours."""
+        return tuple(sorted({self.namespace, *self.namespaces.values()}))
+
+
+def parse_config(config: Mapping[str, Any], path: str, node_name: str) -> KubernetesConfig:
+    """The block as a value. Raises ``ConfigError`` with every problem in it."""
+    problems: list[FieldProblem] = []
+    fields = Fields(config, path, problems)
+    parsed = KubernetesConfig(
+        namespace=_label(fields, "namespace", default_namespace(node_name)),
+        namespaces=_namespaces(fields),
+        **_connection(fields),
+        node_selector=fields.mapping("nodeSelector"),
+        tolerations=tuple(_toleration(each) for each in fields.children("tolerations")),
+        volume_claims=_claims(fields),
+        service_account_name=fields.optional_text("serviceAccountName"),
+        priority_class_name=fields.optional_text("priorityClassName"),
+        scheduler_name=fields.optional_text("schedulerName"),
+        host_access=fields.boolean("hostAccess", False),
+        capacity=fields.text("capacity", CONFIGURED, choices=(CONFIGURED, DERIVED)),
+        reserve=_quantities(fields, "reserve"),
+        request_timeout_seconds=fields.number("requestTimeoutSeconds", 20.0, minimum=1),
+        lost_after_seconds=fields.number("lostAfterSeconds", 60.0, minimum=1),
+    )
+    fields.done()
+    if problems:
+        raise ConfigError(problems)
+    return parsed
+
+
+def default_namespace(node_name: str) -> str:
+    """One namespace per virtual node: named after it, so that a Role in it is enough."""
+    name = f"vk-{node_name.replace('.', '-')}"
+    return name if len(name) <= MAX_NAME else named(name, node_name)
+
+
+def _connection(fields: Fields) -> dict[str, Any]:
+    kubeconfig = fields.optional_text("kubeconfig")
+    server = fields.optional_text("server")
+    base_url = fields.optional_text("baseUrl")
+    if server and base_url:
+        fields.refuse("baseUrl", "it is another name of server; give one of them")
+    server = server or base_url
+    found = {
+        "kubeconfig": kubeconfig,
+        "context": fields.optional_text("context"),
+        "server": server.rstrip("/") if server else None,
+        "token": fields.secret("token", required=bool(server)),
+        "certificate_authority": fields.optional_text("certificateAuthority"),
+    }
+    _check_connection(fields, found)
+    return found
+
+
+def _check_connection(fields: Fields, found: Mapping[str, Any]) -> None:
+    if bool(found["kubeconfig"]) == bool(found["server"]):
+        fields.refuse("kubeconfig", _HOW_TO_CONNECT)
+    if found["server"] and urlsplit(found["server"]).scheme not in ("http", "https"):
+        fields.wrong("server", found["server"], 'a URL such as "https://10.0.0.1:6443"')
+    if found["server"] and found["context"]:
+        fields.refuse("context", "it names a context of a kubeconfig, and server takes none")
+    if found["kubeconfig"]:
+        for key, name in (("token", "token"), ("certificateAuthority", "certificate_authority")):
+            if found[name]:
+                fields.refuse(key, "a kubeconfig holds its own; it goes with server")
+
+
+def _label(fields: Fields, key: str, default: str) -> str:
+    found = fields.text(key, default)
+    if not _DNS_LABEL.fullmatch(found):
+        fields.wrong(key, found, "the name of a namespace")
+    return found
+
+
+def _namespaces(fields: Fields) -> Mapping[str, str]:
+    found = fields.mapping("namespaces")
+    for home, remote in found.items():
+        if not _DNS_LABEL.fullmatch(remote):
+            fields.wrong(f"namespaces.{home}", remote, "the name of a namespace")
+    return found
+
+
+def _claims(fields: Fields) -> Mapping[str, str]:
+    found = fields.mapping("volumeClaims")
+    for home in found:
+        if not _CLAIM.fullmatch(home):
+            fields.wrong("volumeClaims", home, "keys such as default/models (namespace/claim)")
+    return found
+
+
+def _toleration(block: Fields) -> Mapping[str, Any]:
+    found: dict[str, Any] = {key: block.optional_text(key) for key in _TOLERATION[:-1]}
+    if block.has("tolerationSeconds"):
+        found["tolerationSeconds"] = block.integer("tolerationSeconds", 0)
+    block.done()
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _quantities(fields: Fields, key: str) -> Mapping[str, str]:
+    found = fields.mapping(key, numbers=True)
+    for name, amount in found.items():
+        try:
+            quantities.parse(amount)
+        except ValueError:
+            fields.wrong(f"{key}.{name}", amount, "a quantity such as 500m or 2Gi")
+    return found

@@ -1,0 +1,133 @@
+"""One pod as a pod of another cluster, and the objects that go along with it.
+
+An allow-list: what the table in :mod:`.rules` sends goes along, what it names otherwise is dealt
+with here and in :mod:`.environment` and :mod:`.volumes`, and what it does not know is refused.
+A pod that refers to ConfigMaps or Secrets is created behind a scheduling gate: the copies can name
+it as their owner, so that nothing of them is ever left behind, and the gate is opened once they
+are there.
+Pure. Fed by the core with a ResolvedPod; feeds ``provider`` and ``explain``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vk_provider.faults import UnsupportedFieldsError
+from vk_provider.pods.reading import mapping, mappings, strings, text
+from vk_provider.pods.references import SECRET
+from vk_provider.pods.types import FieldNote, Json, ResolvedContainer, ResolvedPod
+from vk_provider_kubernetes import environment, volumes
+from vk_provider_kubernetes import stamp as marks
+from vk_provider_kubernetes.config import KubernetesConfig
+from vk_provider_kubernetes.copies import Copies, Copy
+from vk_provider_kubernetes.rules import HOST_ACCESS
+from vk_provider_kubernetes.walk import Findings, sent
+
+GATE = "vk-provider.dev/copies"
+"""The scheduling gate of a pod whose copies are not there yet."""
+
+MAX_HOSTNAME = 63
+_OURS = ("vk-provider.dev/", "virtual-kubelet.io/")
+_NOT_SENT = (*_OURS, "kubectl.kubernetes.io/", "kubernetes.io/config.", "kubernetes.io/psp")
+_NODE_LIFE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What is created in the other cluster: the pod, and the copies it refers to."""
+
+    namespace: str
+    body: Json
+    copies: tuple[Copy, ...] = ()
+    notes: tuple[FieldNote, ...] = ()
+
+
+def translate(pod: ResolvedPod, config: KubernetesConfig) -> Translation:
+    """Everything to be created. Raises ``UnsupportedFieldsError`` with every field at once."""
+    findings = Findings(frozenset({HOST_ACCESS}) if config.host_access else frozenset())
+    copies = Copies(pod.stamp, pod.objects)
+    spec = mapping(pod.pod, "spec")
+    _want_all(pod, spec, copies)
+    remote = _spec(pod, spec, config, copies, findings)
+    if findings.problems:
+        raise UnsupportedFieldsError(tuple(findings.problems))
+    made = copies.all()
+    gates = {"schedulingGates": [{"name": GATE}]} if made else {}
+    namespace = config.namespace_of(pod.stamp.namespace)
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata(pod, namespace),
+        "spec": {**remote, **gates},
+    }
+    return Translation(namespace, body, made, tuple(findings.notes))
+
+
+def metadata(pod: ResolvedPod, namespace: str) -> dict[str, Any]:
+    """The remote pod's name and marks; the user's own labels and annotations go along."""
+    own = mapping(pod.pod, "metadata")
+    return {
+        "name": marks.instance_name(pod.stamp),
+        "namespace": namespace,
+        "labels": {**_theirs(own, "labels"), **marks.labels(pod.stamp)},
+        "annotations": {**_theirs(own, "annotations"), **marks.full(pod.stamp)},
+    }
+
+
+def _theirs(own: Json, field: str) -> dict[str, str]:
+    return {k: v for k, v in strings(own, field).items() if not k.startswith(_NOT_SENT)}
+
+
+def _want_all(pod: ResolvedPod, spec: Json, copies: Copies) -> None:
+    for container in (*pod.init_containers, *pod.containers):
+        environment.want(container.spec, copies)
+    volumes.want(spec, copies)
+    for _, secret in mappings(spec, "imagePullSecrets"):
+        copies.want(SECRET, text(secret, "name"))
+
+
+def _spec(
+    pod: ResolvedPod, spec: Json, config: KubernetesConfig, copies: Copies, findings: Findings
+) -> dict[str, Any]:
+    found = sent(spec, "PodSpec", "spec", findings)
+    parts: dict[str, Any] = {
+        "initContainers": [_container(each, copies, findings) for each in pod.init_containers],
+        "containers": [_container(each, copies, findings) for each in pod.containers],
+        "volumes": volumes.Volumes(pod, config, copies, findings).translated(),
+        "imagePullSecrets": list(_pull_secrets(spec, copies)),
+        "tolerations": [*_tolerations(spec, findings), *map(dict, config.tolerations)],
+        "nodeSelector": dict(config.node_selector),
+        "serviceAccountName": config.service_account_name,
+        "priorityClassName": config.priority_class_name,
+        "schedulerName": config.scheduler_name,
+    }
+    found |= {name: value for name, value in parts.items() if value}
+    found |= {"automountServiceAccountToken": False, "enableServiceLinks": False}
+    if not spec.get("hostNetwork"):
+        found["hostname"] = _hostname(pod, spec)
+    return found
+
+
+def _hostname(pod: ResolvedPod, spec: Json) -> str:
+    """What ``hostname`` prints at home: the name that was set, or the pod's, cut as a kubelet."""
+    return text(spec, "hostname") or pod.stamp.pod_name[:MAX_HOSTNAME].rstrip("-.")
+
+
+def _container(container: ResolvedContainer, copies: Copies, findings: Findings) -> dict[str, Any]:
+    found = sent(container.spec, "Container", container.field_path, findings)
+    return found | environment.environment(container, copies, findings)
+
+
+def _pull_secrets(spec: Json, copies: Copies) -> Iterator[dict[str, str]]:
+    for _, secret in mappings(spec, "imagePullSecrets"):
+        yield {"name": copies.name_of(SECRET, text(secret, "name"))}
+
+
+def _tolerations(spec: Json, findings: Findings) -> Iterator[dict[str, Any]]:
+    """Without those that speak of the virtual node, and those that every admission adds."""
+    for index, each in mappings(spec, "tolerations"):
+        key = text(each, "key")
+        if not key.startswith(_OURS) and key not in _NODE_LIFE:
+            yield sent(each, "Toleration", f"spec.tolerations[{index}]", findings)
