@@ -7,11 +7,30 @@ does. Fed by ``app`` and ``plain``; feeds aiohttp.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from vk_provider.server.limits import Endpoint, Limits
+
+
+class _NoHttp(logging.Filter):
+    """Keeps what clients send wrong out of the log: a traceback of the parser says nothing, and
+    the request that it quotes may hold a token."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        fault = record.exc_info[1] if record.exc_info else None
+        if not isinstance(fault, HttpProcessingError):
+            return True
+        _log.debug("a client sent no HTTP request: %s", type(fault).__name__)
+        return False
+
+
+_log = logging.getLogger(__name__)
+_http_log = logging.getLogger(f"{__name__}.http")
+_http_log.addFilter(_NoHttp())
 
 
 class _Refused(asyncio.Protocol):
@@ -77,6 +96,7 @@ class Listener:
         self._runner = web.AppRunner(
             application,
             access_log=None,
+            logger=_http_log,
             handler_cancellation=True,
             shutdown_timeout=limits.close_seconds,
             keepalive_timeout=limits.idle_seconds,
