@@ -1,28 +1,18 @@
-"""Modal's SDK in our terms: one method per errand; what goes wrong is one of our faults.
+"""Modal's SDK in our terms: one method per errand, and one kind of failure for all that goes wrong.
 
 The only module that imports the SDK. The SDK retries by itself, and a create that is sent again
 could leave a second sandbox behind, so :class:`_Careful` lets each one leave this machine once.
-Fed by ``provider``, ``logs`` and ``streams``; speaks gRPC. Nothing here knows Kubernetes.
+Fed by ``workspace``; speaks gRPC. Nothing here knows Kubernetes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
-import math
 import os
 import socket
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -47,33 +37,42 @@ from modal.sandbox._impl_v2 import auth_metadata
 from modal.sandbox._sandbox import impl_class_for_sandbox_id
 from modal_proto import api_pb2
 
-from vk_provider.faults import GarbledAnswerError, OutcomeUnknownError, OutOfCapacityError
-from vk_provider_modal.answers import BUILD, CREATE, RATES, fault_of
-from vk_provider_modal.budget import CreateBudget
-from vk_provider_modal.config import ModalConfig
-from vk_provider_modal.facts import LogPiece, Refusal, Result, Sandbox
+from vk_provider_modal.facts import LogPiece, Refusal, Result
 from vk_provider_modal.messages import (
     created_name,
     ended_result,
-    listed_sandbox,
+    failure_words,
+    retry_after,
+    terminal_info,
     tunnel_address,
 )
-from vk_provider_modal.processes import Process
 
-ReadTokens = Callable[[], Awaitable[tuple[str, str]]]
-MOST_PAGES = 1000
-MOST_IMAGES = 256
 # The SDK lets 64 MiB come that nobody has asked for yet; a slow client must slow its command down.
 grpc_utils.GRPC_WINDOW_SIZE = 2**20
 # What it logs goes where everything goes, in one form and without secrets.
 logging.getLogger("modal-client").handlers.clear()
+
+
+class CallRefusedError(Exception):
+    """A call went wrong. What that means is for ``answers`` to say."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.words)
+        self.refusal = refusal
+
+
+class SentAlreadyError(Exception):
+    """The SDK was about to send a create once more."""
+
+
 _FAILURES = (
     modal.exception.Error, GRPCError, StreamTerminatedError, DecodeError, OSError, UnicodeError,
+    SentAlreadyError,
 )  # fmt: skip
 
 
 @dataclass(slots=True)
-class _Sending:
+class Sending:
     """One create: whether its request has left, what came of it, how the first try failed."""
 
     is_sent: bool = False
@@ -82,14 +81,10 @@ class _Sending:
 
 
 @dataclass(slots=True)
-class _Sendings:
+class Sendings:
     """Those under way, by the sandbox's name. No bare mapping, since the SDK copies those."""
 
-    by_name: dict[str, _Sending] = field(default_factory=dict)
-
-
-class _SentAlreadyError(Exception):
-    """The SDK was about to send a create once more."""
+    by_name: dict[str, Sending] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ class Start:
 class _Careful(_Client):
     """The SDK's client, in which nothing that makes a sandbox is sent twice."""
 
-    def __init__(self, url: str, tokens: tuple[str, str], sendings: _Sendings) -> None:
+    def __init__(self, url: str, tokens: tuple[str, str], sendings: Sendings) -> None:
         super().__init__(url, api_pb2.CLIENT_TYPE_CLIENT, tokens)
         self._sendings = sendings
 
@@ -118,7 +113,7 @@ class _Careful(_Client):
         if sending is None:
             return await call(grpclib_method, request, timeout=timeout, metadata=metadata)
         if sending.is_sent:
-            raise _SentAlreadyError(sending.failure)
+            raise SentAlreadyError(sending.failure)
         sending.is_sent = True
         try:
             made = await call(grpclib_method, request, timeout=timeout, metadata=metadata)
@@ -126,7 +121,7 @@ class _Careful(_Client):
             sending.is_sent = False
             raise
         except (GRPCError, StreamTerminatedError, OSError) as error:
-            sending.failure = _words(error)
+            sending.failure = failure_words(error)
             raise
         sending.sandbox_id = made.sandbox_id
         return made
@@ -160,7 +155,7 @@ class _Careful(_Client):
         pipe, nowhere = modal.stream_type.StreamType.PIPE, modal.stream_type.StreamType.DEVNULL
         return await impl_class_for_sandbox_id(sandbox_id)(self, sandbox_id).exec(
             *start.command,
-            pty_info=None if start.terminal is None else _terminal(*start.terminal),
+            pty_info=None if start.terminal is None else terminal_info(*start.terminal),
             stdout=pipe if start.stdout else nowhere,
             stderr=pipe if start.stderr else nowhere,
             timeout=None,
@@ -184,102 +179,102 @@ _OpenClient = _synchronized(_Careful, __name__)
 """The same in the SDK's own thread and loop, where all of its calls run."""
 
 
-@dataclass(slots=True)
-class _Session:
-    """One connection under one pair of tokens, and what was looked up through it."""
+class Client:
+    """One connection under one pair of tokens, to one App. Raises ``CallRefusedError`` only."""
 
-    client: Any
-    app: Any
-    images: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, client: Any, app: Any, seconds: float) -> None:
+        self._client = client
+        self._app = app
+        self._seconds = seconds
+        self.app_id = str(app.app_id)
 
+    @classmethod
+    async def open(
+        cls,
+        url: str | None,
+        tokens: tuple[str, str],
+        sendings: Sendings,
+        app: tuple[str, str | None],
+        seconds: float,
+    ) -> Self:
+        """Connect, and look the App (its name, its environment) up or make it."""
+        client = _OpenClient(url or str(sdk_settings["server_url"]), tokens, sendings)
+        name, environment = app
+        async with AsyncExitStack() as stack:
+            # Whatever ends the attempt, its connection must not stay behind.
+            stack.push_async_callback(client.close.aio)
+            with refusals("connect", tokens):
+                async with asyncio.timeout(seconds):
+                    await client.__aenter__()
+                    found = await modal.App.lookup.aio(
+                        name, client=client, environment_name=environment, create_if_missing=True
+                    )
+            stack.pop_all()
+        return cls(client, found, seconds)
 
-class ModalClient:
-    """One workspace. Use as an async context manager; it connects when it is first needed."""
+    async def close(self) -> None:
+        """End the connection."""
+        await self._client.close.aio()
 
-    def __init__(self, config: ModalConfig, app_name: str, read_tokens: ReadTokens) -> None:
-        self._config = config
-        self._app_name = app_name
-        self._read_tokens = read_tokens
-        self._sendings = _Sendings()
-        self._budget = CreateBudget(config.creates_per_second, config.create_burst)
-        self._session: _Session | None = None
-        self._opening = asyncio.Lock()
-        self._is_stale = False
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._close()
-
-    async def create_sandbox(self, request: Mapping[str, Any]) -> Sandbox:
-        """Build the image, make the sandbox, and wait until it has a machine."""
-        secrets = _secrets(request)
-        await self._budget.spend()
-        session = await self._open()
-        with self._faults(BUILD, secrets):
-            image = await self._image(session, request["image"])
-        sending = _Sending()
-        self._sendings.by_name[request["name"]] = sending
-        try:
-            with self._faults(CREATE, secrets, sending):
-                made = await self._create(session, request, image, sending)
-        finally:
-            del self._sendings.by_name[request["name"]]
-        return Sandbox(made, request["tags"], timeout_seconds=request["timeout"])
-
-    async def delete_sandbox(self, sandbox_id: str) -> None:
-        """Order the end; raises ``InstanceNotFoundError`` for one that Modal doesn't know."""
-        session = await self._open()
-        with self._faults("end sandbox"):
-            async with asyncio.timeout(self._config.request_timeout_seconds):
-                await session.client.end.aio(sandbox_id)
-
-    async def list_sandboxes(
-        self, tags: Mapping[str, str], ended_since: float | None
-    ) -> list[Sandbox]:
-        """Every running sandbox with these tags; also ended ones that were made since then."""
-        session = await self._open()
-        request = api_pb2.SandboxListRequest(
-            app_id=session.app.app_id,
-            include_finished=ended_since is not None,
-            tags=[api_pb2.SandboxTag(tag_name=k, tag_value=v) for k, v in tags.items()],
+    def image(self, wanted: Mapping[str, Any]) -> Any:
+        """The definition of an image; nothing is asked for yet."""
+        login = wanted.get("login")
+        keys = {"username": "REGISTRY_USERNAME", "password": "REGISTRY_PASSWORD"}
+        return modal.Image.from_registry(
+            wanted["reference"],
+            secret=login and modal.Secret.from_dict({keys[each]: login[each] for each in keys}),
+            setup_dockerfile_commands=list(wanted.get("dockerfile", ())),
+            force_build=bool(wanted.get("forceBuild")),
         )
-        with self._faults("list sandboxes"):
-            return await self._walk(session, request, ended_since or 0.0)
 
-    async def result_of(self, sandbox_id: str) -> Result:
+    async def build(self, image: Any, operation: str, secrets: Sequence[str]) -> None:
+        """Have an image built, or learn that it is."""
+        with refusals(operation, secrets):
+            await image.build.aio(self._app)
+
+    async def create(self, request: Mapping[str, Any], image: Any, environment: str | None) -> str:
+        """Make a sandbox and wait until it has a machine; its id. Bounded by the caller."""
+        made = await modal.Sandbox.create.aio(
+            *request.get("args", ()),
+            app=self._app,
+            client=self._client,
+            image=image,
+            **_arguments(request, environment),
+        )
+        return str(made.object_id)
+
+    async def page(self, request: api_pb2.SandboxListRequest) -> list[api_pb2.SandboxInfo]:
+        """One page of a list."""
+        with refusals("list sandboxes"):
+            return list((await self._client.page.aio(request, self._seconds)).sandboxes)
+
+    async def about(self, what: str, sandbox_id: str, *more: Any) -> Any:
+        """``end``, ``result``, ``tunnels``, ``tags`` or ``start`` of one sandbox, in good time."""
+        with refusals(what):
+            async with asyncio.timeout(self._seconds):
+                return await getattr(self._client, what).aio(sandbox_id, *more)
+
+    async def result(self, sandbox_id: str) -> Result:
         """How it ended, an empty result while it runs."""
-        session = await self._open()
-        with self._faults("get sandbox"):
-            async with asyncio.timeout(self._config.request_timeout_seconds):
-                return ended_result(await session.client.result.aio(sandbox_id))
+        return ended_result(await self.about("result", sandbox_id))
 
-    async def tunnels_of(self, sandbox_id: str) -> Mapping[int, str]:
+    async def tunnels(self, sandbox_id: str) -> Mapping[int, str]:
         """Container port -> address outside."""
-        session = await self._open()
-        seconds = self._config.request_timeout_seconds
-        with self._faults("get tunnels"):
-            async with asyncio.timeout(seconds):
-                found = await session.client.tunnels.aio(sandbox_id, max(1, int(seconds) - 1))
+        found = await self.about("tunnels", sandbox_id, max(1, int(self._seconds) - 1))
         return {port: tunnel_address(tunnel) for port, tunnel in found.items()}
 
-    async def rates(self) -> Mapping[str, str]:
+    async def rates(self, operation: str) -> Mapping[str, str]:
         """The workspace's live price table, raw."""
-        session = await self._open()
-        with self._faults(RATES):
-            found: Mapping[str, str] = await session.client.rates.aio(
-                self._config.request_timeout_seconds
-            )
+        with refusals(operation):
+            found: Mapping[str, str] = await self._client.rates.aio(self._seconds)
         return found
 
     async def log_pieces(
         self, sandbox_id: str, since: datetime | None, until: datetime, tail: int
     ) -> AsyncGenerator[LogPiece, None]:
         """Output from ``since`` on, or the last ``tail`` entries; none before it has a machine."""
-        session = await self._open()
-        with self._faults("read logs"):
-            sandbox = await modal.Sandbox.from_id.aio(sandbox_id, client=session.client)
+        with refusals("read logs"):
+            sandbox = await modal.Sandbox.from_id.aio(sandbox_id, client=self._client)
             entries = (
                 sandbox.logs.tail.aio(tail)
                 if since is None
@@ -291,163 +286,27 @@ class ModalClient:
             except modal.exception.ExecutionError:
                 return  # it has no machine yet, so it has said nothing
 
-    async def start_process(self, sandbox_id: str, start: Start) -> Process:
-        """Run a command in a sandbox that runs."""
-        session = await self._open()
-        with self._faults("exec"):
-            async with asyncio.timeout(self._config.request_timeout_seconds):
-                started = await session.client.start.aio(sandbox_id, start)
-        return Process(started, lambda: self._faults("exec"))
 
-    async def tags_of(self, sandbox_id: str) -> Mapping[str, str]:
-        """The tags of one sandbox."""
-        session = await self._open()
-        with self._faults("get sandbox"):
-            async with asyncio.timeout(self._config.request_timeout_seconds):
-                found: Mapping[str, str] = await session.client.tags.aio(sandbox_id)
-        return found
-
-    async def _create(
-        self, session: _Session, request: Mapping[str, Any], image: Any, sending: _Sending
-    ) -> str:
-        config = self._config
-        seconds = config.capacity_wait_seconds + config.request_timeout_seconds
-        try:
-            async with asyncio.timeout(seconds):
-                made = await modal.Sandbox.create.aio(
-                    *request.get("args", ()),
-                    app=session.app,
-                    client=session.client,
-                    image=image,
-                    **_arguments(request, self._config.environment),
-                )
-        except modal.exception.ConflictError:
-            # It was made and has ended without ever starting: the next list tells why.
-            if sending.sandbox_id is None:
-                raise
-            return sending.sandbox_id
-        except (TimeoutError, modal.exception.ResourceExhaustedError) as error:
-            if sending.sandbox_id is None:
-                raise
-            await self._give_up(session, sending.sandbox_id)
-            raise OutOfCapacityError(
-                f"Modal, {CREATE}: no machine within {config.capacity_wait_seconds:g} s"
-            ) from error
-        return str(made.object_id)
-
-    async def _give_up(self, session: _Session, sandbox_id: str) -> None:
-        """End what never got a machine. The SDK tried, but keeps to itself whether it could."""
-        try:
-            async with asyncio.timeout(self._config.request_timeout_seconds):
-                await session.client.end.aio(sandbox_id)
-        except modal.exception.NotFoundError:
-            return
-        except _FAILURES as error:
-            message = f"Modal, {CREATE}: no machine, and {sandbox_id} could not be ended"
-            raise OutcomeUnknownError(f"{message}: {type(error).__name__}") from error
-
-    async def _image(self, session: _Session, wanted: Mapping[str, Any]) -> Any:
-        """The image of a definition, built at Modal the first time it is asked for."""
-        key = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
-        image = session.images.get(key)
-        if image is None or wanted.get("forceBuild"):
-            login = wanted.get("login")
-            image = modal.Image.from_registry(
-                wanted["reference"],
-                secret=None if login is None else modal.Secret.from_dict(_registry_keys(login)),
-                setup_dockerfile_commands=list(wanted.get("dockerfile", ())),
-                force_build=bool(wanted.get("forceBuild")),
-            )
-            while len(session.images) >= MOST_IMAGES:
-                del session.images[next(iter(session.images))]
-            session.images[key] = image
-        try:
-            async with asyncio.timeout(self._config.image_build_timeout_seconds):
-                await image.build.aio(session.app)
-        except _FAILURES:
-            session.images.pop(key, None)
-            raise
-        return image
-
-    async def _walk(
-        self, session: _Session, request: api_pb2.SandboxListRequest, since: float
-    ) -> list[Sandbox]:
-        """All pages. They may shift, and times may be equal, so an id counts once."""
-        found: dict[str, Sandbox] = {}
-        for _ in range(MOST_PAGES):
-            page = await session.client.page.aio(request, self._config.request_timeout_seconds)
-            infos = list(page.sandboxes)
-            if any(not info.id for info in infos):
-                raise GarbledAnswerError("Modal, list sandboxes: an entry has no id")
-            new = [info for info in infos if info.id not in found]
-            found.update((info.id, listed_sandbox(info)) for info in new)
-            if not infos or infos[-1].created_at < since:
-                return list(found.values())
-            last = infos[-1].created_at
-            # A little later than the last one, lest others of the same moment be passed over.
-            request.before_timestamp = math.nextafter(last, math.inf) if new else last
-            if not new and infos[0].created_at > last:
-                return list(found.values())
-        raise GarbledAnswerError("Modal, list sandboxes: the pages never end")
-
-    async def _open(self) -> _Session:
-        async with self._opening:
-            if self._session is not None and not self._is_stale:
-                return self._session
-            await self._close()
-            tokens = await self._read_tokens()
-            url = self._config.base_url or str(sdk_settings["server_url"])
-            client = _OpenClient(url, tokens, self._sendings)
-            with self._faults("connect", tokens):
-                async with asyncio.timeout(self._config.request_timeout_seconds):
-                    try:
-                        await client.__aenter__()
-                        app = await self._look_up_app(client)
-                    except BaseException:
-                        # Whatever ends the attempt, its connection must not stay behind.
-                        await client.close.aio()
-                        raise
-            self._session, self._is_stale = _Session(client, app), False
-            return self._session
-
-    async def _look_up_app(self, client: Any) -> Any:
-        return await modal.App.lookup.aio(
-            self._app_name,
-            client=client,
-            environment_name=self._config.environment,
-            create_if_missing=True,
+@contextmanager
+def refusals(
+    operation: str, secrets: Sequence[str] = (), sending: Sending | None = None
+) -> Iterator[None]:
+    """Turns whatever the SDK raises into ``CallRefusedError``."""
+    try:
+        yield
+    except _FAILURES as error:
+        status = getattr(error, "_grpc_status", None)
+        refusal = Refusal(
+            operation,
+            type(error).__name__,
+            status=status.name if status is not None else "",
+            words=failure_words(error),
+            retry_after_seconds=retry_after(error),
+            sent=sending is not None and sending.is_sent,
+            sandbox_id=None if sending is None else sending.sandbox_id,
+            secrets=tuple(secrets),
         )
-
-    async def _close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.client.close.aio()
-
-    @contextmanager
-    def _faults(
-        self, operation: str, secrets: Sequence[str] = (), sending: _Sending | None = None
-    ) -> Iterator[None]:
-        """Turns whatever the SDK raises into the fault that it stands for."""
-        try:
-            yield
-        except (*_FAILURES, _SentAlreadyError) as error:
-            kind = type(error).__name__
-            if kind in ("AuthError", "ClientClosed"):
-                # The tokens may have been changed: read them anew with the next call.
-                self._is_stale = True
-            status = getattr(error, "_grpc_status", None)
-            raise fault_of(
-                Refusal(
-                    operation,
-                    kind,
-                    status=status.name if status is not None else "",
-                    words=_words(error),
-                    retry_after_seconds=_retry_after(error),
-                    sent=sending is not None and sending.is_sent,
-                    sandbox_id=None if sending is None else sending.sandbox_id,
-                    secrets=tuple(secrets),
-                )
-            ) from error
+        raise CallRefusedError(refusal) from error
 
 
 def _arguments(request: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
@@ -458,6 +317,7 @@ def _arguments(request: Mapping[str, Any], environment: str | None) -> dict[str,
         ).with_mount_options(read_only=bool(each.get("readOnly")), sub_path=each.get("subPath"))
         for path, each in request.get("volumes", {}).items()
     }
+    cpu, memory = request.get("cpu"), request.get("memory")
     return {
         "name": request["name"],
         "tags": dict(request["tags"]),
@@ -466,8 +326,8 @@ def _arguments(request: Mapping[str, Any], environment: str | None) -> dict[str,
         "timeout": request["timeout"],
         "workdir": request.get("workdir"),
         "gpu": request.get("gpu"),
-        "cpu": _amount(request.get("cpu")),
-        "memory": _amount(request.get("memory")),
+        "cpu": tuple(cpu) if isinstance(cpu, list) else cpu,
+        "memory": tuple(memory) if isinstance(memory, list) else memory,
         "region": request.get("region"),
         "cloud": request.get("cloud"),
         "encrypted_ports": request.get("encryptedPorts", ()),
@@ -476,41 +336,3 @@ def _arguments(request: Mapping[str, Any], environment: str | None) -> dict[str,
         "inbound_cidr_allowlist": request.get("inboundCidrs"),
         "volumes": volumes,
     }
-
-
-def _terminal(columns: int, rows: int) -> api_pb2.PTYInfo:
-    return api_pb2.PTYInfo(
-        enabled=True,
-        winsz_rows=rows,
-        winsz_cols=columns,
-        env_term="xterm-256color",
-        pty_type=api_pb2.PTYInfo.PTY_TYPE_SHELL,
-        no_terminate_on_idle_stdin=True,
-    )
-
-
-def _amount(found: Any) -> Any:
-    return tuple(found) if isinstance(found, list) else found
-
-
-def _registry_keys(login: Mapping[str, str]) -> dict[str, str | None]:
-    return {"REGISTRY_USERNAME": login["username"], "REGISTRY_PASSWORD": login["password"]}
-
-
-def _secrets(request: Mapping[str, Any]) -> tuple[str, ...]:
-    login = request["image"].get("login", {})
-    return (*request["env"].values(), *login.values())
-
-
-def _words(error: BaseException) -> str:
-    # The SDK's own exceptions are GRPCErrors as well, for now, and warn whoever relies on it.
-    if isinstance(error, GRPCError) and not isinstance(error, modal.exception.Error):
-        return f"{error.status.name}: {error.message or 'no details'}"
-    return str(error) or type(error).__name__
-
-
-def _retry_after(error: BaseException) -> float | None:
-    for detail in getattr(error, "_grpc_details", None) or ():
-        if isinstance(detail, api_pb2.RPCRetryPolicy):
-            return float(detail.retry_after_secs)
-    return None

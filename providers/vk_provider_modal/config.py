@@ -144,13 +144,9 @@ def _unique(fields: Fields, key: str, default: tuple[str, ...] = ()) -> tuple[st
 
 
 def _prices(fields: Fields) -> Mapping[str, float]:
-    found: dict[str, float] = {}
-    for name, value in fields.mapping("usdPerHour", numbers=True).items():
-        try:
-            found[name.upper()] = float(value)
-        except ValueError:
-            fields.wrong(f"usdPerHour[{name}]", value, "a price in USD per hour")
-    return found
+    level = fields.child("usdPerHour")
+    found = {name.upper(): level.number(name, 0.0, minimum=0.001) for name in level.raw()}
+    return {name: price for name, price in found.items() if price}
 
 
 def _cidrs(fields: Fields) -> tuple[str, ...] | None:

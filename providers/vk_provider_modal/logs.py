@@ -1,7 +1,7 @@
 """A sandbox's output as lines: pieces put together, each line with the time of its first piece.
 
 Modal keeps output by time. Following asks again from the newest moment on, and recognises what it
-has seen. Fed by ``client``; feeds ``provider.read_logs``.
+has seen. Fed by ``workspace``; feeds ``provider.read_logs``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 
 from vk_provider.faults import InstanceNotFoundError, UnavailableError
 from vk_provider.pods.types import LogLine, LogOptions
-from vk_provider_modal.client import ModalClient
 from vk_provider_modal.facts import LogPiece
+from vk_provider_modal.workspace import Workspace
 
 MOST_TAIL = 20_000
 FOLLOW_SECONDS = 1.0
@@ -77,15 +77,15 @@ class Seen:
 
 
 async def read_logs(
-    client: ModalClient, sandbox_id: str, options: LogOptions
+    workspace: Workspace, sandbox_id: str, options: LogOptions
 ) -> AsyncGenerator[LogLine, None]:
     """Lines of the container in order; with ``follow`` until it has ended and all is read."""
     lines, seen, failures, is_over = Lines(), Seen(), 0, False
     while not is_over:
         try:
             # Asked before the output, so that an end is believed only after all was read.
-            is_over = not options.follow or await _has_ended(client, sandbox_id, seen)
-            async with aclosing(_pieces(client, sandbox_id, options, seen)) as pieces:
+            is_over = not options.follow or await _has_ended(workspace, sandbox_id, seen)
+            async with aclosing(_pieces(workspace, sandbox_id, options, seen)) as pieces:
                 async for piece in pieces:
                     for line in lines.feed(piece):
                         yield line
@@ -100,9 +100,9 @@ async def read_logs(
         yield line
 
 
-async def _has_ended(client: ModalClient, sandbox_id: str, seen: Seen) -> bool:
+async def _has_ended(workspace: Workspace, sandbox_id: str, seen: Seen) -> bool:
     try:
-        return bool((await client.result_of(sandbox_id)).status)
+        return bool((await workspace.result_of(sandbox_id)).status)
     except InstanceNotFoundError:
         # What was there and is forgotten has ended, too.
         if seen.newest is None:
@@ -111,7 +111,7 @@ async def _has_ended(client: ModalClient, sandbox_id: str, seen: Seen) -> bool:
 
 
 async def _pieces(
-    client: ModalClient, sandbox_id: str, options: LogOptions, seen: Seen
+    workspace: Workspace, sandbox_id: str, options: LogOptions, seen: Seen
 ) -> AsyncGenerator[LogPiece, None]:
     now = datetime.now(UTC)
     since = seen.newest or options.since
@@ -122,7 +122,7 @@ async def _pieces(
         # Nothing old is wanted, but what follows is.
         since = now
     seen.ask_again()
-    found = client.log_pieces(sandbox_id, since, now + AHEAD, tail)
+    found = workspace.log_pieces(sandbox_id, since, now + AHEAD, tail)
     async with aclosing(found) as pieces:
         async for piece in pieces:
             if piece.source in _OUTPUTS and seen.is_new(piece):

@@ -72,9 +72,11 @@ class Memory:
         if result is not None and not is_gone(result) and not was_ordered:
             self.ended[sandbox_id] = (replace(sandbox, result=result), mark)
 
-    def tunnelled(self, sandbox_id: str, sandbox: Sandbox) -> None:
+    def tunnelled(self, sandbox: Sandbox) -> None:
         """Keep the addresses that a list did not show."""
-        self.running[sandbox_id] = (sandbox, self.running[sandbox_id][1])
+        known = self.running.get(sandbox.id)
+        if known is not None:
+            self.running[sandbox.id] = (replace(known[0], tunnels=sandbox.tunnels), known[1])
 
     def without_tunnels(self) -> list[Sandbox]:
         """Those that run and have ports, but no addresses yet."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from grpclib import GRPCError
 from modal_proto import api_pb2
 
 from vk_provider_modal.facts import Result, Sandbox
@@ -50,3 +51,31 @@ def tunnel_address(tunnel: Any) -> str:
     if tunnel.unencrypted_host:
         return f"{tunnel.unencrypted_host}:{tunnel.unencrypted_port}"
     return f"https://{tunnel.host}" + ("" if tunnel.port == 443 else f":{tunnel.port}")
+
+
+def terminal_info(columns: int, rows: int) -> api_pb2.PTYInfo:
+    """A terminal of this size."""
+    return api_pb2.PTYInfo(
+        enabled=True,
+        winsz_rows=rows,
+        winsz_cols=columns,
+        env_term="xterm-256color",
+        pty_type=api_pb2.PTYInfo.PTY_TYPE_SHELL,
+        no_terminate_on_idle_stdin=True,
+    )
+
+
+def failure_words(error: BaseException) -> str:
+    """What a failure says, in one piece."""
+    # The SDK's own exceptions are GRPCErrors as well, for now, and warn whoever relies on it.
+    if type(error) is GRPCError:
+        return f"{error.status.name}: {error.message or 'no details'}"
+    return str(error) or type(error).__name__
+
+
+def retry_after(error: BaseException) -> float | None:
+    """The service's wish how long to wait, where it has one."""
+    for detail in getattr(error, "_grpc_details", None) or ():
+        if isinstance(detail, api_pb2.RPCRetryPolicy):
+            return float(detail.retry_after_secs)
+    return None

@@ -150,7 +150,8 @@ def _privileges(context: Json, path: str) -> Iterator[Finding]:
 def _resources(resources: Json, path: str) -> Iterator[Finding]:
     for place in ("requests", "limits"):
         for name in mapping(resources, place):
-            if name not in (*_COUNTED, _GPU):
+            # Another maker's GPU is refused with the GPUs.
+            if name not in (*_COUNTED, _GPU, "amd.com/gpu"):
                 allowed = ", ".join((*_COUNTED, _GPU))
                 yield FieldProblem(
                     f"{path}.{place}[{name}]", f"Modal rents none; allowed: {allowed}"

@@ -2,7 +2,7 @@
 
 Modal can neither end a command nor resize its terminal, so each carries a mark in its environment,
 by which a second command finds it and does that from inside: as far as the image has a shell.
-Fed by ``provider.exec``; speaks through ``client``.
+Fed by ``provider.exec``; speaks through ``workspace``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import suppress
 
 from vk_provider.faults import ProviderError
 from vk_provider.streams import CHUNK_BYTES, ContainerIO, ExecRequest, TerminalSize
-from vk_provider_modal.client import ModalClient, Start
+from vk_provider_modal.client import Start
 from vk_provider_modal.processes import Process
+from vk_provider_modal.workspace import Workspace
 
 MARK = "VK_PROVIDER_EXEC"
 FIRST_SIZE_SECONDS = 0.25
@@ -37,8 +38,8 @@ _RESIZE = (
 class Session:
     """One command, its client, and the mark by which it is found."""
 
-    def __init__(self, client: ModalClient, sandbox_id: str, request: ExecRequest) -> None:
-        self._client = client
+    def __init__(self, workspace: Workspace, sandbox_id: str, request: ExecRequest) -> None:
+        self._workspace = workspace
         self._sandbox_id = sandbox_id
         self._request = request
         self._mark = secrets.token_hex(8)
@@ -70,7 +71,7 @@ class Session:
             stdout=request.stdout,
             stderr=request.stderr and not request.tty,
         )
-        return await self._client.start_process(self._sandbox_id, start)
+        return await self._workspace.start_process(self._sandbox_id, start)
 
     async def _attend(self, process: Process, io: ContainerIO) -> int:
         request = self._request
@@ -116,7 +117,7 @@ class Session:
         """Run a script of ours beside the command."""
         command = ("/bin/sh", "-c", script, "vk-provider", f"{MARK}={self._mark}", *words)
         start = Start(command, stdout=False, stderr=False)
-        await (await self._client.start_process(self._sandbox_id, start)).wait()
+        await (await self._workspace.start_process(self._sandbox_id, start)).wait()
 
 
 async def _pump(chunks: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:

@@ -27,10 +27,9 @@ _FILES = ("configMap", "secret", "downwardAPI", "projected")
 _CLAIM = "persistentVolumeClaim"
 
 SCRIPT = (
-    'set -e; folder() { mkdir -p "$1"; }; '
-    'printf "%s\\n" "$VK_PROVIDER_FILES" | while IFS=" " read -r mode name content; do '
+    'set -e; printf "%s\\n" "$VK_PROVIDER_FILES" | while IFS=" " read -r mode name content; do '
     '[ -n "$mode" ] || continue; path=$(printf %s "$name" | base64 -d); '
-    'case $mode in folder) folder "$path";; *) folder "${path%/*}/"; '
+    'case $mode in folder) mkdir -p "$path";; *) mkdir -p "${path%/*}/"; '
     'printf %s "$content" | base64 -d > "$path"; chmod "$mode" "$path";; esac; done; '
     'unset VK_PROVIDER_FILES; exec "$@"'
 )

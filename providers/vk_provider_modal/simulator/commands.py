@@ -14,7 +14,7 @@ import signal
 import struct
 import termios
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -118,22 +118,22 @@ class Command:
     async def _start_in_terminal(cls, wanted: Wanted, columns: int, rows: int) -> Self:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *wanted.args,
-                stdin=theirs,
-                stdout=theirs,
-                stderr=theirs,
-                env={"TERM": "xterm-256color", **wanted.env},
-                cwd=wanted.folder,
-                start_new_session=True,
-                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-            )
-        except BaseException:
-            os.close(ours)
-            raise
-        finally:
-            os.close(theirs)
+        with ExitStack() as stack:
+            stack.callback(os.close, ours)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *wanted.args,
+                    stdin=theirs,
+                    stdout=theirs,
+                    stderr=theirs,
+                    env={"TERM": "xterm-256color", **wanted.env},
+                    cwd=wanted.folder,
+                    start_new_session=True,
+                    preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                )
+            finally:
+                os.close(theirs)
+            stack.pop_all()
         command = cls(process)
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         command.terminal, _ = await loop.connect_read_pipe(
