@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vk_provider.pods.downward import PodFields
-from vk_provider.pods.expansion import expand
+from vk_provider.pods.expansion import Expander
 from vk_provider.pods.lookup import Lookup, Reference
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.references import CONFIG_MAP, SECRET
@@ -29,11 +29,19 @@ class Environment:
     fields: PodFields
     services: dict[str, str]
 
-    def of(self, container: Json, path: str) -> dict[str, str]:
+    def of(self, container: Json, path: str, expander: Expander | None = None) -> dict[str, str]:
         """The variables of ``container``, which stands at ``path`` in the pod."""
+        expander = expander or Expander(self.lookup)
         own = self._all_of(container, path)
+        known = ChainMap(own, self.services)
         for index, variable in mappings(container, "env"):
-            value = self._value(variable, f"{path}.env[{index}]", container, own)
+            where = f"{path}.env[{index}]"
+            literal = text(variable, "value")
+            if literal or not mapping(variable, "valueFrom"):
+                # Only earlier variables are known here: that is the rule, not an accident.
+                value = expander.expand(literal, known, f"{where}.value")
+            else:
+                value = self._value(mapping(variable, "valueFrom"), where, container)
             if value is not None:
                 own[text(variable, "name")] = value
         return {**self.services, **own}
@@ -58,11 +66,7 @@ class Environment:
             if (value := self.lookup.value(entries, key)) is not None:
                 yield key, value
 
-    def _value(self, variable: Json, path: str, container: Json, own: dict[str, str]) -> str | None:
-        literal, origin = text(variable, "value"), mapping(variable, "valueFrom")
-        if literal or not origin:
-            # Only earlier variables are known here: that is the rule, not an accident.
-            return expand(literal, ChainMap(own, self.services))
+    def _value(self, origin: Json, path: str, container: Json) -> str | None:
         where = f"{path}.valueFrom"
         for field, kind in _KEY_FROM:
             if field in origin:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from vk_provider.pods.downward import PodFields
 from vk_provider.pods.environment import Environment
-from vk_provider.pods.expansion import expand
+from vk_provider.pods.expansion import Expander
 from vk_provider.pods.gpus import gpu_request
 from vk_provider.pods.lookup import Lookup, MissingReference
 from vk_provider.pods.pull_secrets import PullCredentials, pull_credentials
@@ -116,21 +116,31 @@ class _Containers:
         )
 
     def _container(self, container: Json, path: str) -> ResolvedContainer:
-        env = self.environment.of(container, path)
+        expander = Expander(self.environment.lookup)
+        env = self.environment.of(container, path, expander)
         return ResolvedContainer(
             name=text(container, "name"),
             image=text(container, "image"),
             field_path=path,
-            command=_expanded(texts(container, "command"), env),
-            args=_expanded(texts(container, "args"), env),
+            command=_expanded(container, "command", env, path, expander),
+            args=_expanded(container, "args", env, path, expander),
             env=env,
             files=self.volumes.files(container, path, env),
             spec=_without_token_mounts(self.pod, container),
         )
 
 
-def _expanded(words: tuple[str, ...] | None, env: Mapping[str, str]) -> tuple[str, ...] | None:
-    return None if words is None else tuple(expand(word, env) for word in words)
+def _expanded(
+    container: Json, field_name: str, env: Mapping[str, str], path: str, expander: Expander
+) -> tuple[str, ...] | None:
+    words = texts(container, field_name)
+    if words is None:
+        return None
+    expanded = (
+        expander.expand(word, env, f"{path}.{field_name}[{index}]")
+        for index, word in enumerate(words)
+    )
+    return tuple(word for word in expanded if word is not None)
 
 
 def _without_token_mounts(pod: Json, container: Json) -> Json:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vk_provider.pods.downward import PodFields
-from vk_provider.pods.expansion import expand, unknown_names
+from vk_provider.pods.expansion import Expander, unknown_names
 from vk_provider.pods.lookup import Lookup, Reference
 from vk_provider.pods.reading import mapping, mappings, number, text
 from vk_provider.pods.references import CONFIG_MAP, SECRET, is_token_volume
@@ -51,12 +51,15 @@ class Volumes:
         return tuple(found)
 
     def _sub_path(self, mount: Json, path: str, env: Mapping[str, str]) -> str | None:
+        if sub_path := text(mount, "subPath"):
+            return posixpath.normpath(sub_path)
         expression = text(mount, "subPathExpr")
         if unknown := unknown_names(expression, env):
             message = f"no variable {', '.join(unknown)} in the container's env"
             self.lookup.refuse(f"{path}.subPathExpr", message)
             return None
-        return posixpath.normpath(text(mount, "subPath") or expand(expression, env) or ".")
+        expanded = Expander(self.lookup).expand(expression, env, f"{path}.subPathExpr")
+        return None if expanded is None else posixpath.normpath(expanded or ".")
 
     def _of_volume(self, name: str) -> tuple[_File, ...]:
         if name not in self._read:

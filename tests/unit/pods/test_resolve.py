@@ -225,3 +225,19 @@ def test_secret_values_are_known_and_never_shown() -> None:
 def test_nothing_in_a_pod_makes_it_raise(pod: dict[str, Any]) -> None:
     """The provider's translation says what is wrong with it."""
     resolve(pod, {}, GIVEN)
+
+
+def test_a_bomb_of_variables_is_refused_by_its_field() -> None:
+    """Ten times ten times ten ...: a few lines that would fill any memory."""
+    env = [{"name": "A0", "value": "x" * 1000}]
+    env += [{"name": f"A{n}", "value": f"$(A{n - 1})" * 10} for n in range(1, 6)]
+    pod = make_pod(containers=[make_container(env=env, args=["-v", "$(A2)$(A2)", "$(A1)"])])
+
+    found = resolve(pod, {}, GIVEN)
+
+    assert isinstance(found, ResolvedPod)
+    assert [problem.path for problem in found.unresolvable] == [
+        "spec.containers[0].env[3].value",
+        "spec.containers[0].args[1]",
+    ]
+    assert found.containers[0].args == ("-v", "x" * 10_000)
