@@ -87,6 +87,9 @@ class Lookup:
     skipped: list[MissingReference] = field(default_factory=list)
     unresolvable: list[FieldProblem] = field(default_factory=list)
     secret_values: set[str] = field(default_factory=set, repr=False)
+    _contents: dict[tuple[bool, str], bytes] = field(default_factory=dict, repr=False)
+    _texts: dict[bytes, str] = field(default_factory=dict, repr=False)
+    """What was decoded already: a pod may want the same megabyte a thousand times."""
 
     def find(self, reference: Reference) -> Json | None:
         """The object itself, or None after noting the miss."""
@@ -113,13 +116,16 @@ class Lookup:
         return content
 
     def _content(self, entries: Entries, key: str) -> bytes | None:
-        if key in entries.plain:
-            return entries.plain[key].encode()
-        if key not in entries.encoded:
+        is_plain = key in entries.plain
+        source = (entries.plain if is_plain else entries.encoded).get(key)
+        if source is None:
             self.miss_key(entries.reference, key)
             return None
+        if (known := self._contents.get((is_plain, source))) is not None:
+            return known
         try:
-            return base64.b64decode(entries.encoded[key], validate=True)
+            content = source.encode() if is_plain else base64.b64decode(source, validate=True)
+            return self._contents.setdefault((is_plain, source), content)
         except binascii.Error:
             self._refuse_key(entries.reference, key, "is not base64")
             return None
@@ -127,8 +133,10 @@ class Lookup:
     def value(self, entries: Entries, key: str) -> str | None:
         """One key as an environment variable's value, or None after noting why not."""
         content = self.content(entries, key)
+        if content is None:
+            return None
         try:
-            return None if content is None else content.decode()
+            return self._texts.get(content) or self._texts.setdefault(content, content.decode())
         except UnicodeDecodeError:
             self._refuse_key(entries.reference, key, "is no text, so it can't be a variable")
             return None

@@ -95,3 +95,13 @@ def test_a_lookup_shows_no_secret() -> None:
     found.content(read, "a")
 
     assert "hunter22" not in repr((found, read))
+
+
+def test_the_same_content_is_held_once() -> None:
+    """A pod of a few lines may want the same megabyte a thousand times."""
+    found, reference = lookup(data={"a": base64.b64encode(b"secret").decode()})
+    read = entries(found, reference)
+
+    assert found.value(read, "a") is found.value(read, "a") == "secret"
+    assert found.content(read, "a") is found.content(read, "a")
+    assert found.secret_values == {"secret"}
