@@ -47,6 +47,15 @@ _NO_MACHINE = ("TimeoutError", "ResourceExhaustedError")
 
 
 @dataclass(slots=True)
+class Built:
+    """One image, built once for all who wait for it."""
+
+    image: Any
+    is_built: bool = False
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
 class Connection:
     """The client in use, and the images that were built through it."""
 
@@ -54,7 +63,7 @@ class Connection:
     app_name: str
     read_tokens: ReadTokens
     sendings: Sendings = field(default_factory=Sendings)
-    images: dict[str, Any] = field(default_factory=dict)
+    images: dict[str, Built] = field(default_factory=dict)
     is_stale: bool = False
     _client: Client | None = None
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -119,6 +128,11 @@ class Workspace:
             by_name[request["name"]] = sending
             try:
                 made = await _placed(self._config, client, request, image, sending)
+            except CallRefusedError as error:
+                if error.refusal.kind == "NotFoundError":
+                    # Perhaps the image: Modal forgets those that nobody has used for long.
+                    self._connection.images.clear()
+                raise
             finally:
                 del by_name[request["name"]]
         return Sandbox(made, request["tags"], timeout_seconds=request["timeout"])
@@ -194,20 +208,21 @@ async def _built_image(connection: Connection, client: Client, request: Mapping[
     """The image of a definition, built at Modal the first time it is asked for."""
     wanted, images = request["image"], connection.images
     key = hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()
-    image = images.get(key)
-    if image is None or wanted.get("forceBuild"):
-        image = client.image(wanted)
+    built = images.get(key)
+    if built is None or wanted.get("forceBuild"):
+        built = Built(client.image(wanted))
         while len(images) >= MOST_IMAGES:
             del images[next(iter(images))]
-        images[key] = image
-    try:
-        with refusals(BUILD, _secrets(request)):
-            async with asyncio.timeout(connection.config.image_build_timeout_seconds):
-                await client.build(image, BUILD, _secrets(request))
-    except CallRefusedError:
-        images.pop(key, None)
-        raise
-    return image
+        images[key] = built
+    secrets = _secrets(request)
+    # Who waits here for another's build tries for itself where that one failed or gave up.
+    async with built.turn:
+        if not built.is_built:
+            with refusals(BUILD, secrets):
+                async with asyncio.timeout(connection.config.image_build_timeout_seconds):
+                    await client.build(built.image, BUILD, secrets)
+            built.is_built = True
+    return built.image
 
 
 async def _placed(

@@ -67,7 +67,7 @@ async def get_secret(state: State, request: Any) -> api_pb2.SecretGetOrCreateRes
     secret_id = state.new_id("st")
     state.secrets[secret_id] = dict(request.env_dict)
     return api_pb2.SecretGetOrCreateResponse(
-        secret_id=secret_id, metadata=api_pb2.SecretMetadata(name=request.deployment_name)
+        secret_id=secret_id, metadata=api_pb2.SecretMetadata(keys=list(request.env_dict))
     )
 
 
