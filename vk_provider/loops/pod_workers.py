@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from datetime import timedelta
+from functools import partial
 
 from vk_provider.faults import InvalidTransitionError
 from vk_provider.loops.alarms import Alarms
+from vk_provider.loops.guarded import Guarded
 from vk_provider.loops.pace import Pace
-from vk_provider.loops.parking import Parking
 from vk_provider.loops.pod_accounts import PodAccounts
 from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.pod_world import NodeFacts as NodeFacts
@@ -59,7 +59,7 @@ class PodWorkers:
         self.surroundings = Surroundings(facts, threshold, self._accounts, shell)
         self._alarms = Alarms(shell.clock, lambda uid: self.post(uid, news.Woken()))
         self._turns = Turns(self._step)
-        self._parking = Parking(shell)
+        self._guarded = Guarded(shell, self._alarms, self.records)
         self._at_rest: set[PodUID] = set()
         """Pods whose last step found nothing to do and was not cut short."""
         threshold.board.subscribe(self._turns.look_again)
@@ -89,7 +89,10 @@ class PodWorkers:
             if not isinstance(stimulus, news.PodSeen | news.Observed):
                 return  # an answer for a pod that was forgotten meanwhile
             record = Record(uid, self._shell.clock.now())
-        self.records[uid] = absorb(record, stimulus)
+        known = self._guarded.attempt(record, "Absorb", partial(absorb, record, stimulus))
+        if known is None:
+            return
+        self.records[uid] = known
         self._accounts.note(uid, stimulus)
         if uid in self._at_rest and _shows_the_same(record, self.records[uid], stimulus):
             return  # every list shows every pod: those that run must not be decided anew each time
@@ -101,11 +104,9 @@ class PodWorkers:
         self._alarms.close()
 
     def _step(self, uid: PodUID) -> None:
-        try:
-            self._take_turns(uid)
-        except Exception as fault:  # noqa: BLE001  # A bug in a rule parks this pod alone.
-            pause = self._parking.park(self.records[uid], "Decide", fault)
-            self._alarms.set(uid, self._shell.clock.now() + timedelta(seconds=pause))
+        record = self.records.get(uid)
+        if record is not None:
+            self._guarded.attempt(record, "Decide", partial(self._take_turns, uid))
         now = self.records.get(uid)
         self._turns.waits(uid, now is not None and now.pod is not None and now.exists in _MAY_WAIT)
 
@@ -170,7 +171,7 @@ class PodWorkers:
     def _forget(self, uid: PodUID) -> None:
         del self.records[uid]
         self._at_rest.discard(uid)
-        self._parking.forget(uid)
+        self._guarded.forget(uid)
         self._alarms.drop(uid)
         self._accounts.forget(uid)
         self._acts.forget(uid)

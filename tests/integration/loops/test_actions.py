@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -101,6 +102,22 @@ async def test_a_record_that_can_not_be_parks_its_pod(caplog: pytest.LogCaptureF
         bench.node.workers.post(broken.uid, news.Woken())
         await bench.settle(1)
         assert bench.value("invalid_transitions_total", node="burst") == 1
+        bench.bind("next")
+        await bench.until(lambda: bench.phase("next") == "Running")
+
+
+async def test_news_that_can_not_be_taken_in_parks_its_pod(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The list that brought it goes on to the others, and so do the next ones."""
+    caplog.set_level(logging.CRITICAL)
+    async with Bench() as bench:
+        uid = bench.bind("web")
+        await bench.until(lambda: bench.phase("web") == "Running")
+        records = bench.node.workers.records
+        records[uid] = replace(records[uid], deleted_at=cast("Any", "long ago"))
+        await bench.settle(30)
+        assert bench.value("internal_errors_total", node="burst", action="Absorb") > 1
         bench.bind("next")
         await bench.until(lambda: bench.phase("next") == "Running")
 
