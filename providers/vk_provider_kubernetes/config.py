@@ -139,7 +139,7 @@ def _namespaces(fields: Fields) -> Mapping[str, str]:
     found = fields.mapping("namespaces")
     for home, remote in found.items():
         if not _DNS_LABEL.fullmatch(remote):
-            fields.wrong(f"namespaces.{home}", remote, "the name of a namespace")
+            fields.wrong("namespaces", remote, f"the name of a namespace for {home}")
     return found
 
 
@@ -165,5 +165,5 @@ def _quantities(fields: Fields, key: str) -> Mapping[str, str]:
         try:
             quantities.parse(amount)
         except ValueError:
-            fields.wrong(f"{key}.{name}", amount, "a quantity such as 500m or 2Gi")
+            fields.wrong(key, amount, f"a quantity for {name} such as 500m or 2Gi")
     return found

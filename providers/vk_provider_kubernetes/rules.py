@@ -207,10 +207,7 @@ def _table() -> Mapping[str, Mapping[str, Rule]]:
             field, _, inside = word.partition(":")
             found.setdefault(type_name, {})[field] = Rule(Action.SEND, type=inside)
     for type_name, rules in RULES.items():
-        own = found.setdefault(type_name, {})
-        if double := own.keys() & rules.keys():
-            raise ValueError(f"{type_name}: {', '.join(sorted(double))} stand in both tables")
-        own.update(rules)
+        found.setdefault(type_name, {}).update(rules)
     return {name: dict(sorted(rules.items())) for name, rules in found.items()}
 
 

@@ -1,0 +1,101 @@
+"""The configuration block: every problem at once, by its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from vk_provider_kubernetes.config import DERIVED, KubernetesConfig, default_namespace, parse_config
+
+from vk_provider.faults import ConfigError, FieldProblem
+from vk_provider.secrets import SecretSource
+
+
+def parse(**block: Any) -> KubernetesConfig:
+    """The block of a node called burst."""
+    return parse_config(block, "config", "burst")
+
+
+def problems(**block: Any) -> set[str]:
+    """The paths of everything that is wrong."""
+    with pytest.raises(ConfigError) as refused:
+        parse(**block)
+    return {each.path for each in refused.value.problems if isinstance(each, FieldProblem)}
+
+
+def test_a_kubeconfig_is_enough() -> None:
+    """The namespace is the node's own."""
+    found = parse(kubeconfig="/etc/other")
+
+    assert found == KubernetesConfig(namespace="vk-burst", kubeconfig="/etc/other")
+    assert found.all_namespaces == ("vk-burst",)
+
+
+def test_a_server_goes_with_a_token() -> None:
+    """Under either of its names, without the slash at its end."""
+    token = {"file": "/token"}
+
+    found = parse(baseUrl="https://10.0.0.1:6443/", token=token, certificateAuthority="/ca")
+
+    assert found.server == "https://10.0.0.1:6443"
+    assert found.token == SecretSource(file="/token")
+    assert found.certificate_authority == "/ca"
+    assert parse(server="http://127.0.0.1:1", token=token).server == "http://127.0.0.1:1"
+
+
+def test_everything_else_has_a_default() -> None:
+    """And its own check."""
+    found = parse(
+        kubeconfig="k",
+        context="c",
+        namespaces={"team-a": "vk-team-a"},
+        nodeSelector={"pool": "gpu"},
+        tolerations=[{"key": "gpu", "operator": "Exists", "tolerationSeconds": 3}],
+        volumeClaims={"team-a/models": "models"},
+        capacity="derived",
+        reserve={"cpu": 2, "memory": "4Gi"},
+        hostAccess=True,
+    )
+
+    assert found.all_namespaces == ("vk-burst", "vk-team-a")
+    assert found.tolerations == ({"key": "gpu", "operator": "Exists", "tolerationSeconds": 3},)
+    assert (found.capacity, found.host_access) == (DERIVED, True)
+    assert found.reserve == {"cpu": "2", "memory": "4Gi"}
+
+
+@pytest.mark.parametrize(
+    ("block", "paths"),
+    [
+        ({}, {"config.kubeconfig"}),
+        ({"kubeconfig": "k", "server": "https://x"}, {"config.kubeconfig", "config.token"}),
+        ({"server": "x:6443", "token": {"env": "T"}}, {"config.server"}),
+        (
+            {"server": "https://x", "baseUrl": "https://y", "token": {"env": "T"}},
+            {"config.baseUrl"},
+        ),
+        ({"server": "https://x", "token": {"env": "T"}, "context": "c"}, {"config.context"}),
+        ({"server": "https://x"}, {"config.token"}),
+        ({"kubeconfig": "k", "token": {"env": "T"}}, {"config.token"}),
+        ({"kubeconfig": "k", "certificateAuthority": "c"}, {"config.certificateAuthority"}),
+        ({"kubeconfig": "k", "namespace": "Not_A_Name"}, {"config.namespace"}),
+        ({"kubeconfig": "k", "namespaces": {"a": "B!"}}, {"config.namespaces"}),
+        ({"kubeconfig": "k", "volumeClaims": {"models": "m"}}, {"config.volumeClaims"}),
+        ({"kubeconfig": "k", "reserve": {"cpu": "lots"}}, {"config.reserve"}),
+        ({"kubeconfig": "k", "tolerations": [{"keys": "x"}]}, {"config.tolerations[0].keys"}),
+        ({"kubeconfig": "k", "capacity": "all"}, {"config.capacity"}),
+        ({"kubeconfig": "k", "kubeConfg": "x"}, {"config.kubeConfg"}),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_path(block: dict[str, Any], paths: set[str]) -> None:
+    """All of it."""
+    assert problems(**block) == paths
+
+
+@pytest.mark.parametrize("name", ["burst", "gpu.cheap", "n" * 80])
+def test_the_namespace_is_named_after_the_node(name: str) -> None:
+    """As a valid one."""
+    found = default_namespace(name)
+
+    assert len(found) <= 63
+    assert "." not in found
+    assert found.startswith(("vk-burst", "vk-gpu-cheap", "vk-nnn"))

@@ -1,0 +1,174 @@
+"""A home pod as another cluster's pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from vk_provider_kubernetes import stamp as marks
+from vk_provider_kubernetes.config import KubernetesConfig
+from vk_provider_kubernetes.translate import GATE, Translation, translate
+
+from vk_provider.faults import UnsupportedFieldsError
+from vk_provider.testing.builders import make_container, make_resolved_pod
+
+
+def spec_of(config: KubernetesConfig, **pod: Any) -> dict[str, Any]:
+    """The remote spec of a pod."""
+    return dict(translate(make_resolved_pod(**pod), config).body["spec"])
+
+
+def test_the_smallest_pod(config: KubernetesConfig) -> None:
+    """Named by hash, not scheduled yet, without token and foreign Services."""
+    found = translate(make_resolved_pod(), config)
+
+    assert found.namespace == "vk-node-1"
+    assert found.copies == ()
+    assert found.body["spec"] == {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "containers": [{"name": "main", "image": "registry.example/app:1"}],
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "hostname": "app-1",
+    }
+
+
+def test_the_stamp_is_on_it_and_the_users_marks_are_kept(config: KubernetesConfig) -> None:
+    """But for what is about home's own tools, and what would counterfeit the stamp."""
+    own = {"app": "web", marks.NODE: "somebody-else"}
+    annotations = {
+        "note": "x",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+        "vk-provider.dev/placement": "{}",
+    }
+    pod = make_resolved_pod(metadata={"labels": own, "annotations": annotations})
+
+    metadata = translate(pod, config).body["metadata"]
+
+    assert metadata["labels"] == {"app": "web", **marks.labels(pod.stamp)}
+    assert metadata["annotations"] == {"note": "x", **marks.full(pod.stamp)}
+    assert metadata["name"] == marks.instance_name(pod.stamp)
+    assert marks.read({"metadata": metadata}) == pod.stamp
+
+
+def test_a_pod_with_references_waits_behind_a_gate(
+    config: KubernetesConfig, objects: Mapping[Any, Any]
+) -> None:
+    """Until its copies are there."""
+    container = make_container(envFrom=[{"configMapRef": {"name": "conf"}}])
+
+    found = translate(make_resolved_pod(objects=objects, containers=[container]), config)
+
+    assert found.body["spec"]["schedulingGates"] == [{"name": GATE}]
+    assert [copy.origin for copy in found.copies] == ["ConfigMap default/conf"]
+
+
+def test_pull_secrets_go_along(config: KubernetesConfig, objects: Mapping[Any, Any]) -> None:
+    """Under the copy's name."""
+    pod = make_resolved_pod(objects=objects, imagePullSecrets=[{"name": "regcred"}])
+
+    found = translate(pod, config)
+
+    (copy,) = found.copies
+    assert found.body["spec"]["imagePullSecrets"] == [{"name": copy.name}]
+
+
+def test_init_containers_and_sidecars_stay_what_they_are(config: KubernetesConfig) -> None:
+    """Probes, hooks and restart policies, too."""
+    sidecar = make_container("proxy", restartPolicy="Always", startupProbe={"exec": {}})
+
+    spec = spec_of(config, initContainers=[sidecar])
+
+    assert spec["initContainers"] == [sidecar]
+
+
+def test_tolerations_of_our_own_node_stay_at_home(config: KubernetesConfig) -> None:
+    """The others only widen where the pod may go."""
+    gpu = {"key": "nvidia.com/gpu", "operator": "Exists"}
+    home = [
+        {"key": "virtual-kubelet.io/provider", "operator": "Exists"},
+        {"key": "vk-provider.dev/gate", "value": "hold"},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+    ]
+    extra = {"key": "team", "value": "ml"}
+
+    spec = spec_of(replace(config, tolerations=(extra,)), tolerations=[*home, gpu])
+
+    assert spec["tolerations"] == [gpu, extra]
+
+
+def test_the_backends_own_placement_applies(config: KubernetesConfig) -> None:
+    """And this cluster's is told to have no effect."""
+    placed = replace(
+        config,
+        node_selector={"pool": "gpu"},
+        priority_class_name="low",
+        scheduler_name="volcano",
+        service_account_name="runner",
+    )
+    pod = make_resolved_pod(nodeSelector={"zone": "a"}, serviceAccountName="mine", priority=7)
+
+    found = translate(pod, placed)
+
+    spec = found.body["spec"]
+    assert (spec["nodeSelector"], spec["priorityClassName"]) == ({"pool": "gpu"}, "low")
+    assert (spec["schedulerName"], spec["serviceAccountName"]) == ("volcano", "runner")
+    paths = {note.path for note in found.notes}
+    assert paths == {"spec.nodeSelector", "spec.priority", "spec.serviceAccountName"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "hostname"),
+    [
+        ("web-0", None, "web-0"),
+        ("web-0", "chosen", "chosen"),
+        ("n" * 62 + ".tail", None, "n" * 62),
+    ],
+)
+def test_the_host_name_is_homes(
+    config: KubernetesConfig, name: str, given: str | None, hostname: str
+) -> None:
+    """A StatefulSet's pod knows itself by it."""
+    fields: dict[str, Any] = {"hostname": given} if given else {}
+
+    spec = dict(translate(make_resolved_pod(name, **fields), config).body["spec"])
+
+    assert spec["hostname"] == hostname
+
+
+def test_host_access_is_the_operators_to_grant(config: KubernetesConfig) -> None:
+    """Then the other node's network has the name, too."""
+    spec = spec_of(replace(config, host_access=True), hostNetwork=True)
+
+    assert spec["hostNetwork"] is True
+    assert "hostname" not in spec
+
+
+def test_every_refused_field_is_named_at_once(config: KubernetesConfig) -> None:
+    """With nothing sent."""
+    volumes = [{"name": "h", "hostPath": {"path": "/"}}]
+    container = make_container(quantum=1, ports=[{"containerPort": 1, "hostPort": 1}])
+    pod = make_resolved_pod(hostPID=True, containers=[container], volumes=volumes)
+
+    with pytest.raises(UnsupportedFieldsError) as refused:
+        translate(pod, config)
+
+    assert {each.path for each in refused.value.problems} == {
+        "spec.hostPID",
+        "spec.containers[0].quantum",
+        "spec.containers[0].ports[0].hostPort",
+        "spec.volumes[0].hostPath",
+    }
+
+
+def test_namespaces_follow_the_map(config: KubernetesConfig) -> None:
+    """One for the node unless home's is mapped."""
+    mapped = replace(config, namespaces={"default": "team-a"})
+
+    found: Translation = translate(make_resolved_pod(), mapped)
+
+    assert found.namespace == found.body["metadata"]["namespace"] == "team-a"
+    assert mapped.all_namespaces == ("team-a", "vk-node-1")
