@@ -60,11 +60,13 @@ class PlacementSettings:
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
     """Files of the kubelet server. Without a certificate one is made at start; without a client
-    CA the API server's own (``kube-system/extension-apiserver-authentication``) is used."""
+    CA the API server's own (``kube-system/extension-apiserver-authentication``) is used. ``csr``:
+    the cluster is asked to sign one, and the own one serves until somebody has approved it."""
 
     cert_file: str | None = None
     key_file: str | None = None
     client_ca_file: str | None = None
+    csr: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,13 @@ def parse_server(block: Fields) -> ServerSettings:
         block.wrong("address", address, "an IP address that the API server can reach")
     tls = block.child("tls")
     files = TlsSettings(
-        *(tls.optional_text(key) for key in ("certFile", "keyFile", "clientCaFile"))
+        cert_file=tls.optional_text("certFile"),
+        key_file=tls.optional_text("keyFile"),
+        client_ca_file=tls.optional_text("clientCaFile"),
+        csr=tls.boolean("csr", False),
     )
+    if files.csr and files.cert_file:
+        tls.refuse("csr", "can't be true together with certFile: it is one or the other")
     for key, other in (("certFile", "keyFile"), ("keyFile", "certFile")):
         if tls.has(other) and not tls.has(key):
             tls.refuse(key, f"missing, must be given together with {other}")

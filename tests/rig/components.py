@@ -23,6 +23,7 @@ class Layout:
     ca: Pair
     server: Pair
     kubelet_client: Pair
+    front_proxy: Pair
     service_account: Pair
     address: str = "127.0.0.1"
 
@@ -74,6 +75,14 @@ def apiserver(layout: Layout, *, audit: bool, extra: Sequence[str] = ()) -> list
         f"--kubelet-client-key={layout.kubelet_client.key}",
         f"--kubelet-certificate-authority={layout.ca.certificate}",
         "--kubelet-preferred-address-types=InternalIP",
+        # What aggregated API servers, such as metrics-server, believe a request by.
+        f"--requestheader-client-ca-file={layout.ca.certificate}",
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={layout.front_proxy.certificate}",
+        f"--proxy-client-key-file={layout.front_proxy.key}",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--allow-privileged=true",
         "--max-requests-inflight=3000",

@@ -152,6 +152,7 @@ class ControlPlane(Access, Processes):
             kubelet_client=self.authority.issue(
                 "kubelet-client", "kube-apiserver-kubelet-client", [ADMIN_GROUP]
             ),
+            front_proxy=self.authority.issue("front-proxy", "front-proxy"),
             service_account=service_account_keys(pki),
             address=self._address,
         )

@@ -57,6 +57,14 @@ def test_a_full_server_block_is_read() -> None:
     assert said(fields) == []
 
 
+def test_the_cluster_may_be_asked_for_a_certificate() -> None:
+    """Only where none is given."""
+    fields = block({"tls": {"csr": True}})
+
+    assert parse_server(fields).tls == TlsSettings(csr=True)
+    assert said(fields) == []
+
+
 def test_both_ports_may_be_free_ones() -> None:
     """Zero and zero are two ports."""
     fields = block({"port": 0, "plainPort": 0})
@@ -118,6 +126,11 @@ def test_direct_reach_is_read() -> None:
             parse_server,
             {"tls": {"keyFile": "/k"}},
             "tls.certFile: missing, must be given together with keyFile",
+        ),
+        (
+            parse_server,
+            {"tls": {"csr": True, "certFile": "/c", "keyFile": "/k"}},
+            "tls.csr: can't be true together with certFile: it is one or the other",
         ),
         (
             lambda fields: parse_leader_election(fields, "n"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from vk_provider.node.object import NodeSpec
 from vk_provider.server.app import KubeletOptions, KubeletServer
 from vk_provider.server.auth import Gate
 from vk_provider.server.reviewer import KubeReviewer
+from vk_provider.server.serving_request import ServingRequest
 from vk_provider.server.tls import CertificateFiles, ServingNames, ServingTLS
 from vk_provider.settings import NodeSettings
 
@@ -82,6 +84,9 @@ class Term:
         self._facts = facts
         self._metrics = metrics
         self._node: Assembly | None = None
+        self._request: ServingRequest | None = None
+        if settings.server.tls.csr:
+            self._request = ServingRequest(clients.pods, settings.name, lambda: [self._address()])
 
     def may_act(self) -> bool:
         """Whether anything of this term may still be created, deleted or written."""
@@ -166,6 +171,7 @@ class Term:
                 ("heartbeat", heartbeat.run()),
                 ("client CA", authority.run()),
                 *node.loops(),
+                *self._certificate_loop(),
             ):
                 group.create_task(work, name=f"{spec.name}: {name}")
             self.is_up = True
@@ -184,7 +190,11 @@ class Term:
         files = None
         if given.tls.cert_file and given.tls.key_file:
             files = CertificateFiles(Path(given.tls.cert_file), Path(given.tls.key_file))
-        serving = ServingTLS(ServingNames(name, lambda: [self._address()]), files, authority)
+        names = ServingNames(name, lambda: [self._address()])
+        if self._request is None:
+            serving = ServingTLS(names, files, authority)
+        else:
+            serving = ServingTLS(names, files, authority, signed=self._request)
         gate = Gate(KubeReviewer(self._clients.pods), name)
         lookup = Lookup(node.cache, node.workers, node.backends, node.kept_logs)
         count = self._metrics.kubelet_requests
@@ -196,6 +206,10 @@ class Term:
             registry=self._metrics.registry,
         )
         return KubeletServer(lookup, gate, serving, options)
+
+    def _certificate_loop(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        if self._request is not None:
+            yield "serving certificate", self._request.run()
 
     def _spec(self, port: int) -> NodeSpec:
         settings = self._settings

@@ -35,12 +35,7 @@ class ServingPair:
 def self_signed(node_name: str, names: Sequence[str], now: datetime) -> ServingPair:
     """A fresh ECDSA P-256 certificate for a node and its addresses (IPs and DNS names)."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
-            x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node_name}"),
-        ]
-    )
+    subject = _subject(node_name)
     public = key.public_key()
     builder = (
         x509.CertificateBuilder()
@@ -62,13 +57,44 @@ def self_signed(node_name: str, names: Sequence[str], now: datetime) -> ServingP
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)
     certificate = builder.sign(key, hashes.SHA256())
-    return ServingPair(
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        ),
+    return ServingPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+
+
+@dataclass(frozen=True, slots=True)
+class SigningRequest:
+    """A PKCS#10 request as PEM, and the key of the certificate to come, which is never shown."""
+
+    request: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return f"SigningRequest(request={len(self.request)} bytes)"
+
+
+def signing_request(node_name: str, names: Sequence[str]) -> SigningRequest:
+    """What the signer ``kubernetes.io/kubelet-serving`` accepts: the subject of a node, its names,
+    and nothing else."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    alternatives = x509.SubjectAlternativeName(alternative_names(names, node_name))
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_subject(node_name))
+    signed = builder.add_extension(alternatives, False).sign(key, hashes.SHA256())
+    return SigningRequest(signed.public_bytes(serialization.Encoding.PEM), _pem(key))
+
+
+def _subject(node_name: str) -> x509.Name:
+    return x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+            x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node_name}"),
+        ]
+    )
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
 
 

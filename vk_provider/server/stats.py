@@ -45,10 +45,10 @@ def summary_endpoint(measured: Measured) -> Endpoint:
     """``/stats/summary``."""
 
     async def serve(request: web.Request) -> web.StreamResponse:
-        look = await measured.reader.look()
+        look, pods = await measured.reader.look(), measured.reader.running_pods()
         only = request.query.get("only_cpu_and_memory") == "true"
         body = summary(
-            measured.node_name, measured.started_at, look.usage, look.pods, only_cpu_and_memory=only
+            measured.node_name, measured.started_at, look.usage, pods, only_cpu_and_memory=only
         )
         return web.Response(body=orjson.dumps(body), content_type="application/json")
 
@@ -59,8 +59,8 @@ def resource_endpoint(measured: Measured) -> Endpoint:
     """``/metrics/resource``."""
 
     async def serve(_request: web.Request) -> web.StreamResponse:
-        look = await measured.reader.look()
-        return _text(resource_families(look.usage, look.pods, error=look.error))
+        look, pods = await measured.reader.look(), measured.reader.running_pods()
+        return _text(resource_families(look.usage, pods, error=look.error))
 
     return serve
 
@@ -69,8 +69,8 @@ def cadvisor_endpoint(measured: Measured) -> Endpoint:
     """``/metrics/cadvisor``."""
 
     async def serve(_request: web.Request) -> web.StreamResponse:
-        look = await measured.reader.look()
-        return _text(cadvisor_families(look.usage, look.pods))
+        look, pods = await measured.reader.look(), measured.reader.running_pods()
+        return _text(cadvisor_families(look.usage, pods))
 
     return serve
 

@@ -57,6 +57,11 @@ def no_client_ca() -> bytes | None:
     return None
 
 
+def nothing_signed() -> ServingPair | None:
+    """For clusters that are not asked for a certificate."""
+    return None
+
+
 class ServingTLS:
     """Owns the context of one listener and keeps it up to date.
 
@@ -70,12 +75,18 @@ class ServingTLS:
         files: CertificateFiles | None = None,
         client_ca: Callable[[], bytes | None] = no_client_ca,
         clock: Callable[[], datetime] = _now,
+        signed: Callable[[], ServingPair | None] = nothing_signed,
     ) -> None:
-        """Raises ConfigError if a given certificate, its key or the client CA can't be used."""
+        """``signed`` answers what the cluster has signed, once it has.
+
+        Raises:
+            ConfigError: a given certificate, its key or the client CA can't be used.
+        """
         self._names = names
         self._files = files
         self._client_ca = client_ca
         self._clock = clock
+        self._signed = signed
         self._own: tuple[ServingPair, frozenset[str]] | None = None
         self._complained: str | None = None
         self.context = _bare_context()
@@ -130,7 +141,10 @@ class ServingTLS:
             _log.warning("the serving certificate of the kubelet port ends at %s", end.isoformat())
 
     def _read(self) -> _Inputs:
-        pair = self._own_pair() if self._files is None else _given_pair(self._files)
+        if self._files is not None:
+            pair = _given_pair(self._files)
+        else:
+            pair = self._signed() or self._own_pair()
         return _Inputs(pair, self._client_ca() or b"")
 
     def _own_pair(self) -> ServingPair:

@@ -25,18 +25,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class UsageTimes:
-    """How long a measurement is shown again, and how long a backend may take for one."""
+    """How long a measurement is shown again (``young_seconds`` if there is a pod that it does not
+    know), and how long a backend may take for one."""
 
     fresh_seconds: float = 10.0
+    young_seconds: float = 1.0
     answer_seconds: float = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at all backends: the usage, the pods it was asked for, whether one failed."""
+    """One look at all backends: when, at whose pods, their usage, whether a backend failed."""
 
+    at: float
+    here: frozenset[PodUID]
     usage: NodeUsage
-    pods: Sequence[Json]
     error: bool
 
 
@@ -54,28 +57,30 @@ class UsageReader:
         self._clock = clock
         self._history = UsageHistory()
         self._asking = asyncio.Lock()
-        self._taken: tuple[float, Look] | None = None
+        self._last: Look | None = None
 
     def running_pods(self) -> Sequence[Json]:
-        """The pods that have an instance; nobody is asked for it."""
+        """The pods that have an instance, now; nobody is asked for it."""
         return self._lookup.running_pods()
 
     async def look(self) -> Look:
         """The present usage; those who ask at once get the same."""
         async with self._asking:
-            if self._taken is not None and self._clock() < self._taken[0]:
-                return self._taken[1]
-            look = await self._measure()
-            self._taken = (self._clock() + self._times.fresh_seconds, look)
-            return look
+            here = frozenset(_uid(pod) for pod in self.running_pods())
+            if self._last is None or not self._is_fresh(self._last, here):
+                self._last = await self._measure(here)
+            return self._last
 
-    async def _measure(self) -> Look:
+    def _is_fresh(self, last: Look, here: frozenset[PodUID]) -> bool:
+        age = self._clock() - last.at
+        return age < (self._times.fresh_seconds if here <= last.here else self._times.young_seconds)
+
+    async def _measure(self, here: frozenset[PodUID]) -> Look:
         backends = [each for each in self._lookup.providers() if isinstance(each, SupportsStats)]
         answers = await asyncio.gather(*map(self._ask, backends))
-        pods = self._lookup.running_pods()
-        here = {PodUID(text(mapping(pod, "metadata"), "uid")) for pod in pods}
         measured = [each for answer in answers for each in answer or ()]
-        return Look(self._history.absorb(measured, here), pods, None in answers)
+        usage = self._history.absorb(measured, here)
+        return Look(self._clock(), here, usage, None in answers)
 
     async def _ask(self, backend: SupportsStats) -> Sequence[InstanceStats] | None:
         try:
@@ -86,3 +91,7 @@ class UsageReader:
         except TimeoutError:
             _log.warning("a backend's usage took over %g s", self._times.answer_seconds)
         return None
+
+
+def _uid(pod: Json) -> PodUID:
+    return PodUID(text(mapping(pod, "metadata"), "uid"))

@@ -67,7 +67,7 @@ class Stage:
                 limits=self.limits,
                 log_times=LogTimes(header_seconds=0.1, quiet_seconds=0.1),
                 stream_times=self.stream_times,
-                usage_times=UsageTimes(fresh_seconds=0.3, answer_seconds=0.3),
+                usage_times=UsageTimes(fresh_seconds=0.3, young_seconds=0, answer_seconds=0.3),
                 node_name="burst",
                 refresh_seconds=0.02,
                 observe=lambda route, status: self.answers.append((route, status)),

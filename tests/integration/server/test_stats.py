@@ -88,6 +88,19 @@ async def test_many_scrapers_cost_one_call(backend: MeasuringBackend, admin: Cal
     assert backend.asked == 2
 
 
+async def test_a_new_pod_is_measured_soon(
+    stage: Stage, backend: MeasuringBackend, admin: Caller
+) -> None:
+    """Not only when the last measurement is old."""
+    await admin.get("/metrics/resource")
+    stage.pods.served = ServedPod(make_pod(uid="u-2"), backend, InstanceRef("i-2"))
+
+    status, text = await admin.get("/stats/summary")
+
+    assert (status, backend.asked) == (200, 2)
+    assert json.loads(text)["pods"][0]["podRef"]["uid"] == "u-2"
+
+
 @pytest.mark.parametrize("hangs", [False, True])
 async def test_a_backend_that_fails_is_a_scrape_error(
     backend: MeasuringBackend, admin: Caller, hangs: bool
