@@ -1,4 +1,4 @@
-"""Command line: `python -m tests.conformance [--all]`. Exit code 1 if a wanted test fails."""
+"""Command line: `python -m tests.conformance`. Exit code 1 if one of the nine tests fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.rig.toolchain import ToolchainError
 def main() -> int:
     """Build, run, report."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("--all", action="store_true", help="the two statistics tests as well")
     parser.add_argument("--verbose", action="store_true", help="print the suite's own output")
     chosen = parser.parse_args()
     try:
@@ -28,8 +27,7 @@ def main() -> int:
     except (BuildError, ToolchainError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
-    wanted = (*POD_TESTS, *(STATISTICS_TESTS if chosen.all else ()))
-    report = asyncio.run(run(suite, wanted))
+    report = asyncio.run(run(suite, (*POD_TESTS, *STATISTICS_TESTS)))
     _show(report, verbose=chosen.verbose)
     return 1 if report.failed or report.refused else 0
 

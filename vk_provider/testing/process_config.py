@@ -28,7 +28,8 @@ class ProcessConfig:
     that outlives them, until the loop or the process ends. ``images`` maps an image, with or
     without its tag, to the entrypoint that it stands for; other images have none and, without a
     command, just wait. ``map_ports`` gives every container port a free port of the machine.
-    ``faults_file`` is read on every call, as the fake's is.
+    ``faults_file`` is read on every call, as the fake's is. ``address`` is one of the machine's: it
+    is told as every instance's own, since their ports are the machine's.
     """
 
     service: str | None = None
@@ -39,6 +40,7 @@ class ProcessConfig:
     log_bytes: int = DEFAULT_LOG_BYTES
     capacity: Mapping[str, str] = field(default_factory=dict)
     faults_file: str | None = None
+    address: str | None = None
 
     def entrypoint(self, image: str) -> tuple[str, ...]:
         """What an image runs by itself; empty where the configuration does not say."""
@@ -58,6 +60,7 @@ def parse_config(config: Mapping[str, Any], path: str) -> ProcessConfig:
         images=_images(fields),
         map_ports=fields.boolean("mapPorts", False),
         folder=Path(folder),
+        address=fields.optional_text("address"),
         path=fields.text("path", DEFAULT_PATH),
         log_bytes=fields.integer("logBytes", DEFAULT_LOG_BYTES, minimum=4096),
         capacity=fields.mapping("capacity", numbers=True),

@@ -30,7 +30,7 @@ def phase_of(instance: ProcessInstance) -> InstancePhase:
     return InstancePhase.RUNNING if began else InstancePhase.STARTING
 
 
-def observe(instance: ProcessInstance, stamp: Stamp) -> Observation:
+def observe(instance: ProcessInstance, stamp: Stamp, address: str | None = None) -> Observation:
     """An instance as its owner sees it."""
     phase = phase_of(instance)
     is_lost = instance.is_lost and phase is InstancePhase.ENDED
@@ -43,6 +43,7 @@ def observe(instance: ProcessInstance, stamp: Stamp) -> Observation:
         ended_by=EndCause.LOST if is_lost else None,
         message="the keeper of its processes was killed" if is_lost else None,
         created_at=instance.created_at,
+        addresses=(address,) if address and phase is InstancePhase.RUNNING else (),
     )
 
 

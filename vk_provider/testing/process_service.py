@@ -79,7 +79,7 @@ class ProcessService:
         """All instances of one cluster."""
         self.script.check("list")
         return [
-            observe(each, each.stamp)
+            observe(each, each.stamp, self.config.address)
             for each in self.instances.values()
             if each.stamp and each.stamp.cluster_id == cluster_id
         ]
@@ -95,7 +95,7 @@ class ProcessService:
                     instance = self.instances.get(ref)
                     stamp: Stamp | None = instance.stamp if instance else None
                     if instance and stamp and stamp.cluster_id == cluster_id:
-                        yield observe(instance, stamp)
+                        yield observe(instance, stamp, self.config.address)
                 await watcher.wait(0)
 
     def find(self, ref: InstanceRef) -> ProcessInstance:

@@ -33,13 +33,14 @@ def test_every_field_is_read(tmp_path: Path) -> None:
         "logBytes": 8192,
         "capacity": {"cpu": 4},
         "faultsFile": "faults.json",
+        "address": "10.0.0.9",
     }
 
     parsed = parse_config(block, "config")
 
     images = {"busybox": ("sh", "-c"), "web": ("python", "-m", "http server")}
     assert parsed == ProcessConfig(
-        "one", images, True, tmp_path, "/bin", 8192, {"cpu": "4"}, "faults.json"
+        "one", images, True, tmp_path, "/bin", 8192, {"cpu": "4"}, "faults.json", "10.0.0.9"
     )
 
 
