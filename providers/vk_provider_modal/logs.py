@@ -123,7 +123,11 @@ async def _pieces(
         since = now
     seen.ask_again()
     found = workspace.log_pieces(sandbox_id, since, now + AHEAD, tail)
-    async with aclosing(found) as pieces:
-        async for piece in pieces:
-            if piece.source in _OUTPUTS and seen.is_new(piece):
-                yield piece
+    try:
+        async with aclosing(found) as pieces:
+            async for piece in pieces:
+                if piece.source in _OUTPUTS and seen.is_new(piece):
+                    yield piece
+    except InstanceNotFoundError:
+        if seen.newest is None:
+            raise

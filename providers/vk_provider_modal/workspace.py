@@ -42,7 +42,7 @@ from vk_provider_modal.processes import Process
 ReadTokens = Callable[[], Awaitable[tuple[str, str]]]
 MOST_PAGES = 1000
 MOST_IMAGES = 256
-_STALE = ("AuthError", "ClientClosed")
+_DENIED = ("AuthError", "PermissionDeniedError")
 _NO_MACHINE = ("TimeoutError", "ResourceExhaustedError")
 
 
@@ -65,26 +65,32 @@ class Connection:
     sendings: Sendings = field(default_factory=Sendings)
     images: dict[str, Built] = field(default_factory=dict)
     is_stale: bool = False
+    _tokens: tuple[str, str] | None = None
     _client: Client | None = None
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def client(self) -> Client:
         """A client that is open."""
         async with self._opening:
-            if self._client is None or self.is_stale:
+            if self._client is not None and not self.is_stale:
+                return self._client
+            tokens = await self.read_tokens()
+            self.is_stale = False
+            # A refusal that new tokens can't cure is no reason to cut off whoever streams.
+            if self._client is None or tokens != self._tokens:
                 await self.close()
-                config = self.config
-                tokens = await self.read_tokens()
-                with self.faults():
-                    self._client = await Client.open(
-                        config.base_url,
-                        tokens,
-                        self.sendings,
-                        (self.app_name, config.environment),
-                        config.request_timeout_seconds,
-                    )
-                self.is_stale = False
+                self._client, self._tokens = await self._opened(tokens), tokens
             return self._client
+
+    async def _opened(self, tokens: tuple[str, str]) -> Client:
+        with self.faults():
+            return await Client.open(
+                self.config.base_url,
+                tokens,
+                self.sendings,
+                (self.app_name, self.config.environment),
+                self.config.request_timeout_seconds,
+            )
 
     async def close(self) -> None:
         """End the connection; the next errand opens another."""
@@ -99,9 +105,8 @@ class Connection:
         try:
             yield
         except CallRefusedError as error:
-            if error.refusal.kind in _STALE:
-                # The tokens may have been changed: read them anew with the next call.
-                self.is_stale = True
+            # The tokens may have been changed: they are read anew with the next call.
+            self.is_stale = self.is_stale or error.refusal.kind in _DENIED
             raise fault_of(error.refusal) from error
 
 
