@@ -171,6 +171,7 @@ class Assembly:
             self.backends,
             self.references,
             self.services,
+            self.threshold.denied,
         )
         means = Means(
             self.client,

@@ -6,10 +6,11 @@ catalogues; its ``Prepared`` goes to ``pods.starting``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from vk_provider.faults import (
+    DeniedError,
     FieldProblem,
     ForbiddenError,
     ProviderError,
@@ -49,11 +50,13 @@ class Preparer:
         backends: Mapping[str, Backend],
         references: ReferenceCache,
         services: Services | None,
+        on_denied: Callable[[str, DeniedError], None],
     ) -> None:
         self._settings = settings
         self._backends = backends
         self._references = references
         self._services = services
+        self._on_denied = on_denied
 
     def release(self, uid: PodUID) -> None:
         """The pod needs its references no more."""
@@ -122,6 +125,8 @@ class Preparer:
                 offers = await backend.offers(resolved.gpu_count)
             except ProviderError as fault:
                 faults.append(f"{backend.name}: {fault}")
+                if isinstance(fault, DeniedError):
+                    self._on_denied(backend.name, fault)
                 continue
             found = [Choice(backend.name, offer) for offer in offers]
             problems = _refused_fields(backend, resolved, found)

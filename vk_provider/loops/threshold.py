@@ -70,6 +70,12 @@ class Threshold:
             self.door.left()
         self.look()
 
+    def denied(self, backend: str, fault: DeniedError) -> None:
+        """A backend refused us in another call than a create, its catalogue's for one."""
+        now, jitter = self._shell.clock.steady(), self._shell.jitter()
+        self.door.shut_out(backend, str(fault), now, jitter)
+        self.look()
+
     def exhausted(
         self, backends: Iterable[str], message: str, left: Collection[Candidate] = ()
     ) -> None:

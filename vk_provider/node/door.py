@@ -261,8 +261,12 @@ class Door:
     def denied(self, backend: str, message: str, now: float, jitter: float) -> None:
         """A create ended because credentials, quota or billing were refused: the whole backend
         closes, with a slow probe."""
-        self._latch.tick(now)
         self._latch.creates.ended(well=False)
+        self.shut_out(backend, message, now, jitter)
+
+    def shut_out(self, backend: str, message: str, now: float, jitter: float) -> None:
+        """The same, said in answer to another call than a create."""
+        self._latch.tick(now)
         door = self.backends[backend]
         door.denied = door.denied or CoolDown()
         door.denied.message = message

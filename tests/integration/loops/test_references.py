@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.integration.loops.bench import Bench
 from tests.support.objects import keyed
-from vk_provider.faults import UnavailableError
+from vk_provider.faults import DeniedError, UnavailableError
 from vk_provider.pods.types import Offer
 from vk_provider.testing.builders import make_container
 from vk_provider.testing.fake import FakeProvider
@@ -114,6 +114,28 @@ async def test_a_pod_that_no_catalogue_covers_says_so() -> None:
         bench.bind("web")
         await bench.until(lambda: bench.phase("web") == "Failed")
         assert "no catalogue today" in bench.api.pod("web")["status"]["message"]
+
+
+class DeniedCatalogue(FakeProvider):
+    """Its catalogue is not for us."""
+
+    async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
+        raise DeniedError("401: invalid token")
+
+
+async def test_a_refused_catalogue_closes_the_backend_as_a_refused_create_does() -> None:
+    """A revoked key meets the catalogue first: that is no lack of capacity."""
+    async with Bench() as bench:
+        backend = bench.node.backends["fake"]
+        good, backend.provider = backend.provider, DeniedCatalogue(bench.cloud, "home")
+        bench.bind("web")
+        await bench.until(lambda: bench.phase("web") == "Failed")
+        assert bench.taints() == {"vk-provider.dev/unavailable": "denied"}
+        assert "invalid token" in bench.api.pod("web")["status"]["message"]
+        backend.provider = good
+        await bench.until(lambda: not bench.taints(), 400)
+        bench.bind("next")
+        await bench.until(lambda: bench.phase("next") == "Running")
 
 
 async def test_fields_that_no_backend_honours_are_all_named() -> None:
