@@ -78,6 +78,10 @@ async def test_a_refused_connection_made_nothing(
     """So the core may try again."""
     await create(provider)
     await simulator.refuse()
+    # By this the client learns that its connection is gone; what it had sent into that would
+    # be of unknown outcome.
+    with pytest.raises(UnavailableError):
+        await provider.list_instances()
 
     with pytest.raises(UnavailableError):
         await create(provider, make_resolved_pod("app-2"))
