@@ -283,6 +283,21 @@ async def test_what_does_not_run_says_so(node: NodeUnderTest, workloads: Workloa
     assert "can't add a container to a running pod" in answer.err
 
 
+async def test_debug_says_why_it_can_not(node: NodeUnderTest, workloads: Workloads) -> None:
+    """The API server takes the container; kubectl prints why nothing starts it."""
+    await run_pod(node, workloads, container())
+    process = await Kubectl(workloads).start("debug", "app", f"--image={IMAGE}", "-i")
+    assert process.stderr
+    said = b""
+    try:
+        while b"can't add a container to a running pod" not in said:
+            line = await asyncio.wait_for(process.stderr.readline(), 20)
+            assert line, said
+            said += line
+    finally:
+        await end(process)
+
+
 async def test_follow_ends_with_the_container(node: NodeUnderTest, workloads: Workloads) -> None:
     """`logs -f` shows each line as it comes, and ends by itself."""
     script = "for i in 1 2 3; do echo line $i; sleep 0.5; done"

@@ -29,6 +29,7 @@ from vk_provider.pods.container_status import (
     message_share,
     render_container,
 )
+from vk_provider.pods.ephemeral import ephemeral_statuses
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.status_patch import status_patch
 from vk_provider.pods.types import (
@@ -92,6 +93,7 @@ def render_status(pod: Json, given: StatusInput, now: datetime) -> dict[str, Any
     _put(status, "observedGeneration", mapping(pod.get("metadata")).get("generation"))
     _put(status, "containerStatuses", containers)
     _put(status, "initContainerStatuses", init)
+    _put(status, "ephemeralContainerStatuses", None if verdict else ephemeral_statuses(pod))
     _put_addresses(status, given, is_over=verdict is not None)
     return status
 

@@ -17,7 +17,7 @@ from vk_provider.pods.types import Json
 NO_ANNOTATIONS: Mapping[str, str | None] = MappingProxyType({})
 
 _SCALARS = ("phase", "reason", "message", "startTime", "hostIP", "podIP", "observedGeneration")
-_ATOMIC = ("containerStatuses", "initContainerStatuses")
+_ATOMIC = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _BY_IP = ("hostIPs", "podIPs")
 
 

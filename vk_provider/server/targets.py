@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from vk_provider.pods.ephemeral import NOT_SUPPORTED
 from vk_provider.pods.types import InstanceRef, Json
 from vk_provider.provider import Provider
 from vk_provider.server.containers import container_status, has_container
 from vk_provider.server.lookup import PodLookup, ServedPod
-
-NO_EPHEMERAL = "this node's backends can't add a container to a running pod"
-"""Why ``kubectl debug`` has nothing to attach to."""
 
 
 class StreamRefusedError(Exception):
@@ -78,7 +76,7 @@ def container_refusal(pod: Json, container: str) -> str | None:
     if "running" in state:
         return None
     if _is_ephemeral(pod, container):
-        return f"{missing}, {NO_EPHEMERAL}"
+        return f"{missing}, {NOT_SUPPORTED}"
     waiting = (state.get("waiting") or {}).get("reason")
     return f"{missing}, it is waiting to start{f' ({waiting})' if waiting else ''}"
 
