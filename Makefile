@@ -14,7 +14,7 @@ DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
 EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench conformance fuzz lock clean
+.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench bench-streams conformance fuzz lock clean
 .NOTPARALLEL:
 
 define header
@@ -123,6 +123,9 @@ demo: venv rig  ## a pod on a node that is not there
 
 bench: venv rig  ## measure against the peers
 	$(PY) -m benchmarks
+
+bench-streams: venv rig  ## measure exec, logs and port-forward against the Go streaming server
+	$(PY) -m benchmarks.streams
 
 conformance: venv rig  ## the official suites against the virtual node
 	$(PY) -m tests.conformance
