@@ -43,17 +43,20 @@ class Machine(Protocol[In_contra, Out_co, Event]):
 
 
 class Conversation(Generic[In, Out, Event]):
-    """One client. ``obey`` gets every event, in order, and returns at once."""
+    """One client. ``obey`` gets every event, in order, and returns at once. A client that is not
+    read is looked after every ``look_seconds``."""
 
     def __init__(
         self,
         machine: Machine[In, Out, Event],
         wire: Wire[In, Out],
         obey: Callable[[Event], None],
+        look_seconds: float = 5.0,
     ) -> None:
         self._machine = machine
         self._wire = wire
         self._obey = obey
+        self._look_seconds = look_seconds
         self._eased = asyncio.Event()
         self._sending = asyncio.Lock()
         self._over = False
@@ -78,10 +81,7 @@ class Conversation(Generic[In, Out, Event]):
             self._obey(event)
         await self.flush()
         while not self._over:
-            while self._machine.paused:
-                self._eased.clear()
-                await self._eased.wait()
-            chunk = await self._wire.receive()
+            chunk = await self._wire.receive() if await self._may_read() else None
             self._active_at = self._clock()
             ended = chunk is None
             events = self._machine.feed_eof() if chunk is None else self._machine.feed(chunk)
@@ -90,6 +90,18 @@ class Conversation(Generic[In, Out, Event]):
             await self.flush()
             if ended:
                 return
+
+    async def _may_read(self) -> bool:
+        """Wait while nobody takes what there is; False if the client left meanwhile."""
+        while self._machine.paused:
+            self._eased.clear()
+            try:
+                async with asyncio.timeout(self._look_seconds):
+                    await self._eased.wait()
+            except TimeoutError:
+                if self._wire.is_gone():
+                    return False
+        return True
 
     async def flush(self) -> None:
         """Send what the machine has to say; returns when there is room again."""

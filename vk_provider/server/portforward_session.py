@@ -99,7 +99,9 @@ class ForwardSession:
         times: StreamTimes,
     ) -> None:
         self._client = _Client(machine, wire)
-        self._client.conversation = self._conversation = Conversation(machine, wire, self._obey)
+        self._client.conversation = self._conversation = Conversation(
+            machine, wire, self._obey, times.look_seconds
+        )
         self._target = target
         self._times = times
         self._forwardings: dict[int, tuple[Forwarding, asyncio.Task[None]]] = {}

@@ -47,13 +47,15 @@ class StreamTimes:
 
     ``creation_seconds`` for the client to open its streams, ``idle_seconds`` without a byte in
     either direction, ``close_seconds`` for the client to take the outcome and leave,
-    ``cancel_seconds`` for a provider to end what nobody listens to any more.
+    ``cancel_seconds`` for a provider to end what nobody listens to any more. ``look_seconds`` is
+    how often a client is looked after whose input nobody takes.
     """
 
     creation_seconds: float = 30.0
     idle_seconds: float = 4 * 3600.0
     close_seconds: float = 30.0
     cancel_seconds: float = 10.0
+    look_seconds: float = 5.0
 
 
 class ClientIO:
@@ -153,7 +155,9 @@ class RemoteSession:
         self._wire = wire
         self._times = times
         self._io = ClientIO(command)
-        self._io.conversation = self._conversation = Conversation(command, wire, self._io.obey)
+        self._io.conversation = self._conversation = Conversation(
+            command, wire, self._io.obey, times.look_seconds
+        )
 
     async def run(self, work: Work) -> None:
         """To the end, however it comes. Cancelled: the client is told so first."""

@@ -14,7 +14,7 @@ from collections import deque
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from vk_provider.server.wires import notice_dead_peer
+from vk_provider.server.wires import notice_dead_peer, peer_is_gone
 from vk_provider.wire.negotiation import HeaderLines
 
 _READ_AHEAD_BYTES = 128 * 1024
@@ -99,6 +99,10 @@ class HijackedConnection(asyncio.Protocol):
             return
         self._transport.write(output)
         await self._room.wait()
+
+    def is_gone(self) -> bool:
+        """Also while its bytes are left in the kernel."""
+        return self._lost.is_set() or peer_is_gone(self._transport.get_extra_info("socket"))
 
     async def close(self, code: int) -> None:
         """Close when all is written, or without it if the client does not take it."""

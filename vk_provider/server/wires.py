@@ -19,6 +19,8 @@ from vk_provider.wire.channels import Message
 MESSAGE_BYTES = 8 * 1024 * 1024
 """A client may send no larger message: the library holds a whole one at a time."""
 GOODBYE_SECONDS = 30.0
+_GONE_STATES = (7, 8)
+"""CLOSE and CLOSE_WAIT, as Linux numbers them."""
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 Incoming = TypeVar("Incoming", covariant=True)
@@ -33,6 +35,9 @@ class Wire(Protocol[Incoming, Outgoing]):
 
     async def send(self, output: Outgoing) -> None:
         """Send; returns when there is room again. Does nothing once the client is gone."""
+
+    def is_gone(self) -> bool:
+        """Whether the client is known to be gone although nothing was read lately."""
 
     async def close(self, code: int) -> None:
         """Say goodbye (with a WebSocket's close code), then end the connection."""
@@ -61,6 +66,10 @@ class MessageWire:
                 else:
                     await self._socket.send_bytes(message)
 
+    def is_gone(self) -> bool:
+        """By the state of its connection."""
+        return peer_is_gone(self._socket.get_extra_info("socket"))
+
     async def close(self, code: int) -> None:
         """A close frame; then wait for the client's, so that it reads all that was sent."""
         with suppress(ConnectionError):
@@ -81,6 +90,10 @@ class TunnelWire:
     async def send(self, output: bytes) -> None:
         """As one message."""
         await self._messages.send([output])
+
+    def is_gone(self) -> bool:
+        """See :class:`MessageWire`."""
+        return self._messages.is_gone()
 
     async def close(self, code: int) -> None:
         """See :class:`MessageWire`."""
@@ -113,3 +126,15 @@ def notice_dead_peer(transport: asyncio.Transport) -> None:
     for name, value in _KEEP_ALIVE.items():
         if connection is not None and hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def peer_is_gone(connection: socket.socket | None) -> bool:
+    """What the kernel knows of a connection that nobody reads: a client that hung up, or whose
+    machine no longer answers, would otherwise show only behind the bytes that wait."""
+    if connection is None or not hasattr(socket, "TCP_INFO"):
+        return connection is None
+    try:
+        state = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    except OSError:
+        return True
+    return state in _GONE_STATES

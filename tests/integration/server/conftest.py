@@ -33,7 +33,9 @@ ADMIN_RIGHTS = {
 }
 
 LIMITS = Limits(first_request_seconds=1.5, requests=8, connections=12, close_seconds=0.5)
-STREAM_TIMES = StreamTimes(creation_seconds=0.5, idle_seconds=30, close_seconds=2, cancel_seconds=2)
+STREAM_TIMES = StreamTimes(
+    creation_seconds=0.5, idle_seconds=30, close_seconds=2, cancel_seconds=2, look_seconds=0.1
+)
 
 
 @dataclass

@@ -129,6 +129,21 @@ async def test_a_server_that_stops_says_so(stage: Stage) -> None:
         await closing
 
 
+@both_loops
+async def test_a_client_that_is_not_read_is_missed_too(stage: Stage) -> None:
+    """A command that takes no input would run for ever for nobody."""
+    backend = StreamingBackend(forever)
+    stage.pods.served = ServedPod(make_pod(), backend, InstanceRef("i-1"))
+    async with spdy(stage, INPUT) as client:
+        await client.open("error", "stdin", "stdout", "stderr")
+        for _ in range(64):
+            client.send("stdin", bytes(32 * 1024))
+        await asyncio.sleep(0.2)
+        assert backend.running == 1
+        client.writer.transport.abort()
+        await eventually(lambda: backend.cancelled == 1)
+
+
 async def test_nothing_is_sent_before_the_client_speaks(
     stage: Stage, backend: StreamingBackend
 ) -> None:
@@ -324,6 +339,28 @@ async def test_a_websocket_that_breaks_ends_the_command(
         await eventually(lambda: backend.running == 1)
         await socket.close()
     await eventually(lambda: backend.cancelled == 1)
+
+
+async def test_a_websocket_that_is_not_read_is_missed_too(
+    stage: Stage, backend: StreamingBackend
+) -> None:
+    """As over SPDY."""
+    backend.program = forever
+    async with websocket(stage, INPUT, V5) as socket:
+        for _ in range(24):
+            await socket.send_bytes(b"\0" + bytes(32 * 1024))
+        await eventually(lambda: backend.running == 1)
+        transport = socket.get_extra_info("socket")
+        assert transport is not None
+        socket._writer.transport.abort()
+        await eventually(lambda: backend.cancelled == 1)
+
+
+async def test_spdy_may_come_by_get(stage: Stage, backend: StreamingBackend) -> None:
+    """As a kubelet takes it."""
+    async with spdy(stage, EXEC, V4, method="GET") as client:
+        await client.open("error", "stdout", "stderr")
+        assert json.loads(await client.ended("error")) == SUCCESS
 
 
 async def test_attach_takes_the_terminal_from_the_pod(
