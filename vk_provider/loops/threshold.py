@@ -73,7 +73,7 @@ class Threshold:
     def denied(self, backend: str, fault: DeniedError) -> None:
         """A backend refused us in another call than a create, its catalogue's for one."""
         now, jitter = self._shell.clock.steady(), self._shell.jitter()
-        self.door.shut_out(backend, str(fault), now, jitter)
+        self.door.denied(backend, str(fault), now, jitter, by_create=False)
         self.look()
 
     def exhausted(

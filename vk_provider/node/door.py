@@ -258,14 +258,13 @@ class Door:
             self.backends[name].default_refused = True
         self._latch.judge(message, now, jitter)
 
-    def denied(self, backend: str, message: str, now: float, jitter: float) -> None:
-        """A create ended because credentials, quota or billing were refused: the whole backend
-        closes, with a slow probe."""
-        self._latch.creates.ended(well=False)
-        self.shut_out(backend, message, now, jitter)
-
-    def shut_out(self, backend: str, message: str, now: float, jitter: float) -> None:
-        """The same, said in answer to another call than a create."""
+    def denied(
+        self, backend: str, message: str, now: float, jitter: float, *, by_create: bool = True
+    ) -> None:
+        """Credentials, quota or billing were refused, to a create or to another call: the whole
+        backend closes, with a slow probe."""
+        if by_create:
+            self._latch.creates.ended(well=False)
         self._latch.tick(now)
         door = self.backends[backend]
         door.denied = door.denied or CoolDown()

@@ -24,7 +24,7 @@ def test_secrets_are_hidden_wherever_they_stand() -> None:
 
 def test_secrets_within_json_within_json_are_hidden() -> None:
     """Requests carry commands that way."""
-    secret = 'quo"te\nand-line-ä'
+    secret = 'quoted"\nand-line-ä'
 
     for ascii_only in (True, False):
         inner = json.dumps({"cmd": [secret]}, ensure_ascii=ascii_only)
