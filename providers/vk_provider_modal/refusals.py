@@ -53,6 +53,7 @@ _CONTAINER_NOTED = {
     "readinessProbe": "not run (ProbesNotRun): Ready follows the instance",
     "startupProbe": "not run (ProbesNotRun): Ready follows the instance",
     "lifecycle": "hooks are not run",
+    "stdin": "Modal's sandboxes are given no standard input; kubectl exec -i has one",
     "tty": "a sandbox's own process gets no terminal; kubectl exec -t does",
 }
 _COUNTED = ("cpu", "memory", "ephemeral-storage")
