@@ -30,8 +30,9 @@ _PORT_KINDS = {
     HTTP_PORTS_ANNOTATION: "encryptedPorts",
 }
 MOST_ARGUMENT_BYTES = 2**16
-DEADLINE_MARGIN_SECONDS = 600
-"""A sandbox outlives its pod's own deadline by so much, so that the deadline is told as such."""
+DEADLINE_SLACK_SECONDS = 60
+"""A sandbox outlives its pod's own deadline by so much more than the margin in which it would be
+taken back for its time limit, so that the deadline is told as such."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*", re.ASCII)
 
@@ -136,7 +137,9 @@ def _timeout(pod: ResolvedPod, config: ModalConfig) -> int:
     deadline = number(mapping(pod.pod, "spec"), "activeDeadlineSeconds")
     if deadline is None:
         return config.max_lifetime_seconds
-    return min(config.max_lifetime_seconds, deadline + DEADLINE_MARGIN_SECONDS)
+    # A margin is stretched to its double at most.
+    spare = 2 * config.expiry_margin_seconds + DEADLINE_SLACK_SECONDS
+    return min(config.max_lifetime_seconds, deadline + spare)
 
 
 def _place(pod: ResolvedPod, offer: Offer, config: ModalConfig) -> dict[str, Any]:

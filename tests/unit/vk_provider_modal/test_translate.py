@@ -92,7 +92,7 @@ def test_a_gpu_without_any_type_is_refused(configured: Callable[..., ModalConfig
 
 def test_a_deadline_shortens_the_sandboxs_life(config: ModalConfig) -> None:
     """So that a leak ends soon, but not before the pod's own end is told."""
-    assert asked(config, activeDeadlineSeconds=60)["timeout"] == 660
+    assert asked(config, activeDeadlineSeconds=60)["timeout"] == 720
     assert asked(config, activeDeadlineSeconds=90_000)["timeout"] == 86_400
 
 
