@@ -7,9 +7,10 @@ Fed by ``client`` with an identity; feeds ``commands``, ``ports`` and ``logs``.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import aiohttp
@@ -30,6 +31,7 @@ from vk_provider_kubernetes.answers import call_fault
 
 CLOSE_SECONDS = 2.0
 CONNECT_SECONDS = 10.0
+RECEIVE_BYTES = 1 << 20
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 Query = Sequence[tuple[str, str]]
@@ -46,7 +48,7 @@ class Upstream:
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, socket_factory=_narrow_socket),
             timeout=timeout,
             headers={"User-Agent": f"vk-provider/{vk_provider.__version__}"},
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -130,6 +132,15 @@ class Upstream:
         if self._session is None:
             raise RuntimeError("Upstream is used outside of `async with`")
         return self._session
+
+
+def _narrow_socket(address: tuple[Any, ...]) -> socket.socket:
+    """The kernel would hold tens of megabytes for a client that has stopped reading."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return made
 
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
