@@ -182,7 +182,8 @@ class Provider(Protocol):
     async def list_instances(self) -> Sequence[Observation]:
         """**All** instances that carry our cluster id, in one logical call, of whichever node
         (the core sorts by ``stamp.node_name``); never one of anybody else. Complete or a fault:
-        an answer known to be partial raises UnavailableError."""
+        an answer known to be partial raises UnavailableError. One that is surely our cluster's,
+        but no longer says whose, has a stamp without node and pod: see ``is_stray``."""
 
     async def capacity(self) -> NodeCapacity:
         """What the backend could carry at most; empty where only configuration limits it."""

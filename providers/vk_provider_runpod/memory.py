@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from vk_provider.faults import GarbledAnswerError
 from vk_provider.pods.reading import text
+from vk_provider.pods.types import PodUID, Stamp
 from vk_provider_runpod.diagnosis import MOST_AT_ONCE, Diagnosis, is_due
 from vk_provider_runpod.observe import Remembered, remember
 from vk_provider_runpod.stamp import Mark, name_prefix, read_mark
@@ -78,11 +78,8 @@ class Memory:
             return None
         known = self.known.get(text(pod, "id"))
         if known is None:
-            # Leaving it out would look like its death, so the list as a whole is no good.
-            raise GarbledAnswerError(
-                f"RunPod, list pods: instance {text(pod, 'id')} has our name but an env without "
-                "our mark, so the list can't be trusted; delete the instance if its env was edited"
-            )
+            # Leaving it out would look like its death; whose it is nobody knows.
+            return Mark(Stamp(self.cluster_id, "", "", "", PodUID("")), "")
         return known.mark
 
 

@@ -27,6 +27,7 @@ class Census:
         self._metrics = shell.metrics
         self._elsewhere: set[str] = set()
         self._garbled: frozenset[str] = frozenset()
+        self._strays: frozenset[str] = frozenset()
 
     def is_ours(self, seen: Observation) -> bool:
         """Whether an instance carries our cluster's and our node's stamp."""
@@ -47,6 +48,7 @@ class Census:
         self._metrics.price_usd_per_hour.labels(*labels).set(self.usd_per_hour)
         self._metrics.unconfirmed_deletions.labels(*labels).set(unconfirmed)
         self._tell_of_garbled(ours)
+        self._tell_of_strays(seen)
         self._tell_of_others(seen)
         return before != (self.instances, self.usd_per_hour)
 
@@ -60,12 +62,27 @@ class Census:
             logger.warning("backend %s: unreadable state of %s", self._backend, ids)
         self._garbled = garbled
 
+    def _tell_of_strays(self, seen: Sequence[Observation]) -> None:
+        strays = frozenset(each.ref.id for each in seen if each.stamp.is_stray)
+        if strays:
+            counter = self._metrics.garbled_observations
+            counter.labels(self._node_name, self._backend).inc(len(strays))
+        for stray in sorted(strays - self._strays):
+            logger.warning(
+                "backend %s: instance %s is this cluster's, but lost the mark that says which "
+                "pod's: while it is there, pods whose instance is not known are not made anew; "
+                "end it by hand",
+                self._backend, stray,
+            )  # fmt: skip
+        self._strays = strays
+
     def _tell_of_others(self, seen: Sequence[Observation]) -> None:
         """Instances of other nodes of our cluster are theirs: counted, never touched."""
         found = Counter(
             each.stamp.node_name
             for each in seen
-            if each.stamp.cluster_id == self._cluster_id and not self.is_ours(each)
+            if each.stamp.cluster_id == self._cluster_id
+            and not (self.is_ours(each) or each.stamp.is_stray)
         )
         for node in self._elsewhere | found.keys():
             gauge = self._metrics.instances_elsewhere

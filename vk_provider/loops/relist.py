@@ -22,7 +22,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.pods.record import Existence, Record
 from vk_provider.pods.stimuli import Missed, Observed, Woken
-from vk_provider.pods.types import InstancePhase, Observation, PodUID
+from vk_provider.pods.types import InstancePhase, InstanceRef, Observation, PodUID
 from vk_provider.provider import SupportsWatch
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,8 @@ class Relist:
             self._failed("SuspiciouslyEmpty", "the list is empty although instances were there")
             return
         self._good()
-        self._hand_out(ours, started_at)
+        strays = frozenset(each.ref for each in seen if each.stamp.is_stray)
+        self._hand_out(ours, started_at, strays)
         self._report(seen, ours)
 
     def _take(self, seen: Observation) -> None:
@@ -125,7 +126,9 @@ class Relist:
             at, lag = self._shell.clock.now(), self._backend.provider.traits.list_lag_seconds
             self._workers.post(seen.stamp.pod_uid, Observed(self._backend.name, seen, at, lag))
 
-    def _hand_out(self, ours: Sequence[Observation], started_at: datetime) -> None:
+    def _hand_out(
+        self, ours: Sequence[Observation], started_at: datetime, strays: frozenset[InstanceRef]
+    ) -> None:
         name, lag = self._backend.name, self._backend.provider.traits.list_lag_seconds
         groups: dict[PodUID, list[Observation]] = defaultdict(list)
         for each in ours:
@@ -140,7 +143,10 @@ class Relist:
             self._workers.post(uid, Observed(name, kept, started_at, lag, extras))
         missed = Missed(name, started_at, lag)
         for uid, record in list(self._workers.records.items()):
-            if uid not in groups and record.backend == name and record.may_exist:
+            if uid in groups or record.backend != name or not record.may_exist:
+                continue
+            # Any pod whose instance is not known by its id may be the one that a stray is of.
+            if not strays or (record.ref is not None and record.ref not in strays):
                 self._workers.post(uid, missed)
 
     def _suspicious(self, ours: Sequence[Observation]) -> bool:

@@ -32,6 +32,11 @@ class Stamp:
     pod_name: str
     pod_uid: PodUID
 
+    @property
+    def is_stray(self) -> bool:
+        """Our cluster's, but nothing says any more which pod's: somebody took its mark away."""
+        return not self.pod_uid
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceRef:

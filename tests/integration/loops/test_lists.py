@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from tests.integration.loops.bench import Bench, pod
-from vk_provider.faults import GarbledAnswerError, UnavailableError
-from vk_provider.pods.types import InstanceRef, Observation, PodUID
+import pytest
+
+from tests.integration.loops.bench import CLUSTER, Bench, pod
+from vk_provider.faults import GarbledAnswerError, OutcomeUnknownError, UnavailableError
+from vk_provider.pods.types import InstanceRef, Observation, PodUID, Stamp
 from vk_provider.testing.builders import uid_of
 from vk_provider.testing.fake import FakeProvider
 
@@ -275,3 +277,34 @@ async def test_an_ordered_end_that_is_still_listed_is_counted() -> None:
         await bench.until(lambda: bench.value("unconfirmed_deletions", **labels) == 1)
         await bench.until(lambda: bench.phase("web") == "Gone", 200)
         await bench.until(lambda: bench.value("unconfirmed_deletions", **labels) == 0)
+
+
+STRAY = Stamp(CLUSTER, "", "", "", PodUID(""))
+
+
+async def test_a_stray_keeps_nobody_from_going_and_no_lost_instance_hidden(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Instances that are known by their ids are not it."""
+    async with Bench() as bench:
+        await running(bench, "leaves")
+        (ref,) = await running(bench, "lost")
+        stray = bench.cloud.add(STRAY)
+        bench.delete("leaves")
+        await bench.until(lambda: bench.phase("leaves") == "Gone")
+        bench.cloud.instances.pop(ref.id)
+        await bench.until(lambda: bench.phase("lost") == "Failed")
+        assert stray.deleted_at is None
+        assert caplog.text.count(stray.ref.id) == 1
+
+
+async def test_no_second_instance_is_made_while_a_stray_may_be_the_first() -> None:
+    """A create of unknown outcome waits until a person has ended the stray."""
+    async with Bench() as bench:
+        stray = bench.cloud.add(STRAY)
+        bench.cloud.fail_next_create(OutcomeUnknownError("502"))
+        bench.bind("web")
+        await bench.settle(120)
+        assert bench.cloud.calls["create"] == 1
+        bench.cloud.instances.pop(stray.ref.id)
+        await bench.until(lambda: bench.phase("web") == "Running")

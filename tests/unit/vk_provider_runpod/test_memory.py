@@ -11,7 +11,6 @@ from vk_provider_runpod.diagnosis import MOST_AT_ONCE, Diagnosis
 from vk_provider_runpod.memory import Memory, age
 from vk_provider_runpod.stamp import Mark, instance_name, stamp_env
 
-from vk_provider.faults import GarbledAnswerError
 from vk_provider.pods.types import EndCause
 from vk_provider.testing.builders import CLUSTER_ID, make_stamp
 
@@ -52,13 +51,17 @@ def test_memory_is_bounded_by_the_last_list(backend_pod: Make) -> None:
     assert memory.asked_at == {}
 
 
-def test_an_env_that_lost_our_mark_makes_the_list_worthless(backend_pod: Make, mark: Mark) -> None:
+def test_an_env_that_lost_our_mark_makes_a_stray(backend_pod: Make, mark: Mark) -> None:
     """Leaving the instance out would look like its death."""
     memory = Memory(CLUSTER_ID)
     stripped = backend_pod(name=instance_name(mark.stamp), env={})
 
-    with pytest.raises(GarbledAnswerError, match="abc123"):
-        memory.take([stripped], NOW)
+    assert memory.take([stripped], NOW) == [stripped]
+    assert memory.known["abc123"].mark.stamp.is_stray
+
+    healed = backend_pod(name=instance_name(mark.stamp))
+    assert memory.take([healed], NOW) == [healed]
+    assert memory.known["abc123"].mark == mark
 
 
 def test_a_mark_that_is_known_outlives_a_lost_env(backend_pod: Make, mark: Mark) -> None:
