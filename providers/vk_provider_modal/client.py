@@ -86,6 +86,10 @@ class Sendings:
 
     by_name: dict[str, Sending] = field(default_factory=dict)
 
+    def names(self) -> frozenset[str]:
+        """The sandboxes that somebody of this process waits for."""
+        return frozenset(self.by_name)
+
 
 @dataclass(frozen=True, slots=True)
 class Start:

@@ -29,6 +29,7 @@ class Sandbox:
 
     id: str
     tags: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
     created_at: float = 0.0
     started_at: float = 0.0
     timeout_seconds: int = 0

@@ -25,6 +25,7 @@ def listed_sandbox(info: api_pb2.SandboxInfo) -> Sandbox:
     return Sandbox(
         info.id,
         {tag.tag_name: tag.tag_value for tag in info.tags},
+        name=info.name,
         created_at=info.created_at,
         started_at=info.task_info.started_at or info.ready_at,
         timeout_seconds=info.timeout_secs,

@@ -48,8 +48,13 @@ class Survey:
             memory, now = self._memory, datetime.now(UTC)
             since = None if memory.has_looked_back else now.timestamp() - FORGET_SECONDS
             tags = cluster_tags(memory.cluster_id)
+            # What a create still waits for has no machine and may be given up for the next offer:
+            # it is told once the create has an outcome, or nobody waits for it any more.
+            before = self._workspace.sendings.names()
             listed = await self._workspace.list_sandboxes(tags, since)
-            missing = memory.take(listed, now.timestamp())
+            hidden = before | self._workspace.sendings.names()
+            shown = [each for each in listed if each.name not in hidden]
+            missing = memory.take(shown, now.timestamp())
             memory.has_looked_back = True
             turns = asyncio.Semaphore(MOST_AT_ONCE)
             await asyncio.gather(*(self._ask(key, turns) for key in missing))

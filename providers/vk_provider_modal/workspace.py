@@ -116,6 +116,7 @@ class Workspace:
     def __init__(self, config: ModalConfig, app_name: str, read_tokens: ReadTokens) -> None:
         self._config = config
         self._connection = Connection(config, app_name, read_tokens)
+        self.sendings = self._connection.sendings
         self._budget = CreateBudget(config.creates_per_second, config.create_burst)
 
     async def close(self) -> None:
@@ -140,7 +141,7 @@ class Workspace:
                 raise
             finally:
                 del by_name[request["name"]]
-        return Sandbox(made, request["tags"], timeout_seconds=request["timeout"])
+        return Sandbox(made, request["tags"], request["name"], timeout_seconds=request["timeout"])
 
     async def delete_sandbox(self, sandbox_id: str) -> None:
         """Order the end; raises ``InstanceNotFoundError`` for one that Modal doesn't know."""

@@ -176,6 +176,26 @@ async def test_a_create_that_waits_for_a_machine_can_be_called_off(
     assert not simulator.state.model.living
 
 
+async def test_what_a_create_waits_for_is_not_listed_before_it_has_an_outcome(
+    make_provider: Make, simulator: Simulator
+) -> None:
+    """Or giving it up for the next offer would look like a loss. Whoever else looks sees it."""
+    simulator.state.model.stock["L40S"] = 0
+    async with make_provider(capacityWaitSeconds=60) as provider, make_provider() as other:
+        creating = asyncio.create_task(create(provider, gpu_pod()))
+        async with asyncio.timeout(10):
+            while not calls(simulator)["SandboxGetTaskId"]:  # noqa: ASYNC110  # no event for it
+                await asyncio.sleep(0.01)
+
+        assert list(await provider.list_instances()) == []
+        (seen,) = await other.list_instances()
+        assert seen.phase is InstancePhase.STARTING
+
+        simulator.state.model.stock["L40S"] = 1
+        ref = await creating
+        assert [each.ref for each in await provider.list_instances()] == [ref]
+
+
 async def test_a_container_that_never_starts_is_listed_with_the_reason(
     provider: ModalProvider, simulator: Simulator
 ) -> None:

@@ -18,7 +18,7 @@ NOW = 1_800_000_000.0
 def sandbox(name: str = "app-1", **fields: Any) -> Sandbox:
     """A sandbox of ours."""
     tags = stamp_tags(make_stamp(name), "main", IMPLICIT_OFFER, (80,))
-    return replace(Sandbox(f"sb-{name}", tags, NOW, NOW), **fields)
+    return replace(Sandbox(f"sb-{name}", tags, f"vk-{name}", NOW, NOW), **fields)
 
 
 def ids(memory: Memory) -> list[str]:

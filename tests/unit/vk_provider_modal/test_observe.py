@@ -15,7 +15,9 @@ from vk_provider.testing.builders import make_stamp
 
 START = 1_800_000_000.0
 MARK = Mark(make_stamp(), "main", "H100", "us-east", 3.95, (8000,))
-RUNNING = Sandbox("sb-1", {}, START - 10, START, 86_400, tunnels={8000: "https://a.example"})
+RUNNING = Sandbox(
+    "sb-1", {}, "vk-1", START - 10, START, 86_400, tunnels={8000: "https://a.example"}
+)
 
 
 def seen(sandbox: Sandbox, after: float = 60, margin: int = 300) -> Observation:
