@@ -67,6 +67,11 @@ class Conversation(Generic[In, Out, Event]):
         """The client is gone: nothing is read after what is being read now."""
         self._over = True
 
+    def part(self) -> None:
+        """Nothing is read any more. Who obeys and the conversation know each other: kept together,
+        the connection's buffers would stay until a garbage collection, which is rare."""
+        self._obey = _ignore
+
     def ease(self) -> None:
         """Something was consumed: there may be reason to read on."""
         self._eased.set()
@@ -111,6 +116,10 @@ class Conversation(Generic[In, Out, Event]):
             async with self._sending:
                 self._active_at = self._clock()
                 await self._wire.send(output)
+
+
+def _ignore(event: object) -> None:
+    """What is done about an event once nobody obeys any more."""
 
 
 async def end_reading(reading: asyncio.Task[None]) -> None:

@@ -121,7 +121,10 @@ class ForwardSession:
                 await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         finally:
             done.cancel()
-            await self._close(reading)
+            try:
+                await self._close(reading)
+            finally:
+                self._conversation.part()
 
     async def _close(self, reading: asyncio.Task[None]) -> None:
         for timer in self._pairs.values():

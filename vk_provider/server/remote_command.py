@@ -176,8 +176,11 @@ class RemoteSession:
                     await self._conversation.flush()
             raise
         finally:
-            await end_reading(reading)
-            await self._wire.close(getattr(self._command, "close_code", CLOSE_NORMAL))
+            try:
+                await end_reading(reading)
+                await self._wire.close(getattr(self._command, "close_code", CLOSE_NORMAL))
+            finally:
+                self._conversation.part()
 
     async def _tell(self, outcome: Outcome) -> None:
         self._command.finish(outcome)

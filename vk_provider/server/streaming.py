@@ -15,6 +15,7 @@ from aiohttp import web
 from vk_provider.log import scrub
 from vk_provider.server.limits import Endpoint
 from vk_provider.server.lookup import PodLookup
+from vk_provider.server.memory import Trimmer
 from vk_provider.server.remote_command import RemoteSession, StreamTimes, Work
 from vk_provider.server.targets import StreamRefusedError
 from vk_provider.server.upgrade import Hijack, Upgraded
@@ -41,6 +42,7 @@ class Streams:
 
     lookup: PodLookup
     times: StreamTimes = field(default_factory=StreamTimes)
+    trimmer: Trimmer = field(default_factory=Trimmer)
     _open: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def endpoint(self, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Endpoint:
@@ -60,6 +62,7 @@ class Streams:
                 return refused.response()
             finally:
                 self._open.discard(task)
+                self.trimmer.soon()
 
         return serve
 
@@ -69,6 +72,7 @@ class Streams:
             task.cancel()
         if self._open:
             await asyncio.wait(set(self._open), timeout=seconds)
+        self.trimmer.close()
 
 
 def no_mapping(text: str) -> str:

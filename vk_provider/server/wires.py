@@ -72,8 +72,14 @@ class MessageWire:
 
     async def close(self, code: int) -> None:
         """A close frame; then wait for the client's, so that it reads all that was sent."""
-        with suppress(ConnectionError):
-            await self._socket.close(code=code)
+        try:
+            with suppress(ConnectionError):
+                await self._socket.close(code=code)
+        finally:
+            # The library keeps what failed, whose traceback keeps the library's objects: they and
+            # the connection's buffers would stay until a garbage collection, which is rare.
+            if (fault := self._socket.exception()) is not None:
+                fault.__traceback__ = None
 
 
 class TunnelWire:
