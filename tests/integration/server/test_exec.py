@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -315,6 +316,34 @@ async def test_a_whole_session_over_websocket(
     await eventually(lambda: backend.running == 0)
     # Before v5 input has no end but the client's: the command is cancelled.
     assert backend.cancelled == (0 if protocol == V5 else 1)
+
+
+async def test_no_protocol_is_the_oldest(stage: Stage, backend: StreamingBackend) -> None:
+    """Plain text on the error channel, and nothing on success."""
+
+    async def program(io: ContainerIO) -> int:
+        await io.write_stdout(b"out")
+        return 4
+
+    backend.program = program
+    async with websocket(stage, EXEC) as socket:
+        assert socket.protocol is None
+        messages = [message.data async for message in socket]
+    assert messages[:2] == [b"\x01", b"\x01out"]
+    assert messages[2].startswith(b"\x03command terminated with non-zero exit code")
+
+
+async def test_a_huge_message_is_refused(stage: Stage, backend: StreamingBackend) -> None:
+    """The library holds a whole one at a time."""
+    backend.program = echo
+    async with websocket(stage, INPUT, V5) as socket:
+        with contextlib.suppress(ConnectionError):
+            await socket.send_bytes(bytes(9 << 20))
+        with contextlib.suppress(ConnectionError):
+            async for _ in socket:
+                pass
+        assert socket.close_code in (1006, 1009)
+    await eventually(lambda: backend.running == 0)
 
 
 async def test_base64_over_websocket(stage: Stage, backend: StreamingBackend) -> None:
