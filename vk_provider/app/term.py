@@ -27,6 +27,7 @@ from vk_provider.kube.client import KubeClient
 from vk_provider.loops.clock import SystemClock
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.node_lease import NodeLease
+from vk_provider.loops.node_watch import NodeWatch
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 from vk_provider.node.object import NodeSpec
@@ -169,6 +170,7 @@ class Term:
             for name, work in (
                 ("lease", lease.run()),
                 ("heartbeat", heartbeat.run()),
+                ("node", NodeWatch(leases, spec.name, heartbeat).run()),
                 ("client CA", authority.run()),
                 *node.loops(),
                 *self._certificate_loop(),

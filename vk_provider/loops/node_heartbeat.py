@@ -3,7 +3,8 @@
 Order matters when the door closes: allocatable first (exact, moves nobody), then the taint, and
 only then may pods be marked Failed, because their replacements come at once.
 What changes with every list (instances, spending) is sent at most once per ``check_seconds``.
-Fed by ``loops.threshold`` (the door) and ``loops.relist`` (health and spending); writes to
+Fed by ``loops.threshold`` (the door), ``loops.relist`` (health and spending) and
+``loops.node_watch`` (what others wrote); writes to
 ``nodes/status`` and ``nodes``.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Callable
 
 from vk_provider.faults import ConflictError, InvalidObjectError, KubeError, KubeNotFoundError
 from vk_provider.kube import paths
+from vk_provider.kube.cache import is_newer
 from vk_provider.kube.client import KubeClient
 from vk_provider.loops.registration import register, set_taints
 from vk_provider.loops.shell import Shell
@@ -22,7 +24,7 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.node.door import DoorView
 from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, node_status
 from vk_provider.node.status_patch import node_status_patch
-from vk_provider.node.taints import unavailable
+from vk_provider.node.taints import unavailable, unavailable_value
 from vk_provider.pods.types import Json
 
 logger = logging.getLogger(__name__)
@@ -77,6 +79,14 @@ class NodeHeartbeat:
         self._again = True
         self._board.changed.set()
 
+    def see(self, found: Json | None) -> None:
+        """The Node as somebody else left it; None: deleted. It is put right at the next check, not
+        at once: two who disagree about it must not chase each other."""
+        if found is None or found["metadata"]["uid"] != self.uid():
+            self._again = True
+        elif is_newer(found, self.node):
+            self.node, self._tainted = found, unavailable_value(found)
+
     async def run(self) -> None:
         """Report until cancelled."""
         while True:
@@ -101,7 +111,8 @@ class NodeHeartbeat:
         due = self._again or self._is_due()
         patch = node_status_patch(self.node, wanted, heartbeat=due)
         if patch is not None:
-            self.node = await self._client.patch(paths.node_status(self._spec.name), patch)
+            answer = await self._client.patch(paths.node_status(self._spec.name), patch)
+            self.node = _newest(self.node, answer)
         if due:
             self._reported, self._again = self._shell.clock.steady(), False
         await self._report_door(door, view)
@@ -110,13 +121,14 @@ class NodeHeartbeat:
         closed = str(door.closed) if door.closed is not None else None
         if closed != self._tainted:
             taints = [unavailable(closed)] if closed is not None else []
-            self.node = await set_taints(self._client, self._spec.name, taints)
+            self.node = _newest(self.node, await set_taints(self._client, self._spec.name, taints))
             self._tainted = closed
             logger.info("the door is %s", f"closed: {closed}: {door.message}" if closed else "open")
         self._board.mark_published(door)
         patch = annotations_patch(self.node, view)
         if patch is not None:
-            self.node = await self._client.patch(paths.node(self._spec.name), patch)
+            answer = await self._client.patch(paths.node(self._spec.name), patch)
+            self.node = _newest(self.node, answer)
 
     def _is_due(self) -> bool:
         if self._reported is None:
@@ -148,3 +160,9 @@ class NodeHeartbeat:
             logger.warning("node %s: %s", self._spec.name, sentence)
         await asyncio.sleep(RETRY_SECONDS)
         self._board.changed.set()
+
+
+def _newest(known: Json, answer: Json) -> Json:
+    """The watch may have shown a later version while the answer was on its way."""
+    is_same = known.get("metadata", {}).get("uid") == answer["metadata"]["uid"]
+    return answer if not is_same or is_newer(answer, known) else known

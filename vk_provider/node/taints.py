@@ -23,6 +23,12 @@ def unavailable(reason: str) -> dict[str, str]:
     return _taint(names.UNAVAILABLE_TAINT, reason)
 
 
+def unavailable_value(node: Mapping[str, Any]) -> str | None:
+    """Why a Node's taint says that the door is closed; None without that taint."""
+    found = (node.get("spec") or {}).get("taints") or ()
+    return next((t.get("value") for t in found if t.get("key") == names.UNAVAILABLE_TAINT), None)
+
+
 def gate(value: str) -> dict[str, str]:
     """The bursting gate: ``hold`` or ``return``."""
     return _taint(names.GATE_TAINT, value)

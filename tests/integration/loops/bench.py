@@ -22,6 +22,7 @@ from vk_provider.faults import FieldProblem
 from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.node_lease import NodeLease
+from vk_provider.loops.node_watch import NodeWatch
 from vk_provider.loops.relist import Relist
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
@@ -137,7 +138,13 @@ class Bench:
         self.lease = NodeLease(
             self.client, NODE, self.heartbeat.uid, self.heartbeat.report_all, self.shell
         )
-        works = [self.heartbeat.run(), self.lease.run(), *(work for _, work in self.node.loops())]
+        eye = NodeWatch(self.client, NODE, self.heartbeat)
+        works = [
+            self.heartbeat.run(),
+            eye.run(),
+            self.lease.run(),
+            *(work for _, work in self.node.loops()),
+        ]
         self._running = [asyncio.ensure_future(work) for work in works]
 
     async def stop(self) -> None:

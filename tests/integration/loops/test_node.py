@@ -202,3 +202,41 @@ async def test_permanent_taints_are_set_on_an_adopted_node() -> None:
     node = bench.api.get("nodes", NODE, "") or {}
     assert {t["key"] for t in node["spec"]["taints"]} == {"mine", "theirs"}
     await bench.stop()
+
+
+async def test_what_somebody_writes_over_the_status_is_put_right_within_seconds() -> None:
+    """Not with the five-minute report: until then Ready=False would have moved every pod."""
+    async with Bench() as bench:
+        await bench.settle(30)
+        node = bench.api.get("nodes", NODE, "") or {}
+        before, writes = node["status"], bench.api.count("PATCH", "/nodes/")
+        by_hand = {
+            "allocatable": {"pods": "1"},
+            "addresses": [{"type": "InternalIP", "address": "1.2.3.4"}],
+            "conditions": [{"type": "Ready", "status": "False", "reason": "X", "message": "x"}],
+        }
+        bench.api.store.put("nodes", {**node, "status": {**before, **by_hand}})
+        await bench.settle(11)
+        after = (bench.api.get("nodes", NODE, "") or {})["status"]
+        assert after["allocatable"] == before["allocatable"]
+        assert after["addresses"] == before["addresses"]
+        assert {c["type"]: c["status"] for c in after["conditions"]}["Ready"] == "True"
+        assert bench.api.count("PATCH", "/nodes/") == writes + 1
+        await bench.settle(120)
+        assert bench.api.count("PATCH", "/nodes/") == writes + 1
+
+
+async def test_the_taint_of_a_closed_door_comes_back() -> None:
+    """Somebody took it away while the door is closed; theirs stay."""
+    async with Bench({"fake": {"offers": [{"name": "cpu", "capacity": 0}]}}) as bench:
+        bench.bind("web")
+        await bench.until(lambda: bool(bench.taints()))
+        node = bench.api.get("nodes", NODE, "") or {}
+        theirs = {"key": "example.com/x", "value": "y", "effect": "NoSchedule"}
+        bench.api.store.put("nodes", {**node, "spec": {**node["spec"], "taints": [theirs]}})
+        await bench.until(
+            lambda: (
+                bench.taints() == {"vk-provider.dev/unavailable": "capacity", "example.com/x": "y"}
+            ),
+            11,
+        )

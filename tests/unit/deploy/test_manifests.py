@@ -93,7 +93,8 @@ def test_the_base_grants_exactly_what_the_code_calls() -> None:
     }
 
     assert granted == {
-        "get nodes", "create nodes", "patch nodes", "patch nodes/status",
+        "get nodes", "list nodes", "watch nodes", "create nodes", "patch nodes",
+        "patch nodes/status",
         "get pods", "list pods", "watch pods", "delete pods", "patch pods/status",
         "list configmaps", "watch configmaps", "list secrets", "watch secrets",
         "create events", "patch events", "get namespaces",

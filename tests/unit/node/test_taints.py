@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vk_provider.node.taints import edit, gate, taints_patch, unavailable
+from vk_provider.node.taints import edit, gate, taints_patch, unavailable, unavailable_value
 
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 PERMANENT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
@@ -56,3 +56,12 @@ def test_the_patch_fails_if_the_node_changed_meanwhile() -> None:
         "spec": {"taints": [CORDON]},
     }
     assert taints_patch({}, [])["metadata"] == {"resourceVersion": None, "uid": None}
+
+
+def test_why_the_taint_says_that_the_door_is_closed() -> None:
+    """Of our taint alone."""
+    other = {"key": "example.com/x", "value": "y", "effect": "NoSchedule"}
+
+    assert unavailable_value({"spec": {"taints": [other, unavailable("denied")]}}) == "denied"
+    assert unavailable_value({"spec": {"taints": [other]}}) is None
+    assert unavailable_value({}) is None
