@@ -22,7 +22,7 @@ define header
 endef
 
 help:  ## list the verbs
-	@awk -F':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 venv: $(EDITABLE)  ## create .venv from the lock; nothing is installed twice
 
