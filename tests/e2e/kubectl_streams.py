@@ -1,6 +1,6 @@
 """kubectl as a person runs it, its bytes untouched: pipes, a terminal, and its choice of protocol.
 
-Feeds the end-to-end tests of streams and of the shipped example.
+Feeds the end-to-end tests of streams.
 """
 
 from __future__ import annotations

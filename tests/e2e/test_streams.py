@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import re
+import ssl
 import sys
-from collections.abc import AsyncIterator, Mapping
+from base64 import b64decode
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.kubectl_streams import SPDY, WEBSOCKET, Kubectl, end, terminal
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Json, Workloads, pod_template, state_of
+from tests.rig.access import ADMIN_GROUP
 from tests.rig.polling import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -268,6 +273,99 @@ async def test_a_closed_port_says_so(
     assert f"error forwarding port {closed}".encode() in said
     writer.close()
     await end(process)
+
+
+async def streamed(workloads: Workloads) -> dict[tuple[str, str], float]:
+    """How often the API server has passed a WebSocket on, by subresource and way."""
+    text = await workloads.bed.request_json("GET", "/metrics")
+    return {
+        (sample.labels["subresource"], sample.labels["proxy_type"]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "apiserver_websocket_streaming_requests_total"
+    }
+
+
+async def test_websockets_come_through_where_the_api_server_lets_them(
+    node: NodeUnderTest, workloads: Workloads
+) -> None:
+    """From 1.36 on, as the node declares it; before, the API server translates to SPDY."""
+    await run_pod(node, workloads, container())
+    is_new = int(workloads.bed.kube_version.split(".")[1]) >= 36
+    declared = (await node.node())["status"].get("declaredFeatures")
+    assert declared == (["ExtendWebSocketsToKubelet"] if is_new else None)
+    before = await streamed(workloads)
+
+    assert (await Kubectl(workloads).run("exec", "app", "--", "true")).code == 0
+
+    way = ("exec", "proxied_to_kubelet" if is_new else "translated_at_apiserver")
+    after = await streamed(workloads)
+    if is_new or way in after:
+        assert after[way] == before.get(way, 0) + 1
+
+
+@asynccontextmanager
+async def plain_websocket(
+    workloads: Workloads, path: str, protocol: str
+) -> AsyncIterator[aiohttp.ClientWebSocketResponse[bool]]:
+    """A WebSocket to a pod's subresource through the API server, as other clients open it."""
+    bed = workloads.bed
+    trust = ssl.create_default_context(cafile=str(bed.ca_file))
+    pair = bed.authority.issue("websocket-client", "websocket-client", [ADMIN_GROUP])
+    trust.load_cert_chain(pair.certificate, pair.key)
+    url = bed.url + workloads.path("pods", "app") + path
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(url, protocols=[protocol], ssl=trust) as socket,
+    ):
+        yield socket
+
+
+@pytest.mark.parametrize("encoding", ["", "base64."])
+async def test_clients_of_other_languages_run_commands(
+    node: NodeUnderTest, workloads: Workloads, encoding: str
+) -> None:
+    """They speak v4 channels, in binary or in base64."""
+    await run_pod(node, workloads, container())
+    query = "/exec?command=sh&command=-c&command=echo%20hello%3Bexit%203&stdout=true&stderr=true"
+    protocol = f"v4.{encoding}channel.k8s.io"
+
+    async with plain_websocket(workloads, query, protocol) as socket:
+        messages = [message.data async for message in socket]
+
+    if encoding:
+        messages = [message[:1].encode() + b64decode(message[1:]) for message in messages]
+        messages = [bytes([message[0] - ord("0")]) + message[1:] for message in messages]
+    assert b"".join(m[1:] for m in messages if m[0] == 1) == b"hello\n"
+    status = json.loads(messages[-1][1:])
+    assert status["details"]["causes"] == [{"reason": "ExitCode", "message": "3"}]
+
+
+async def test_clients_of_other_languages_forward_ports(
+    node: NodeUnderTest, workloads: Workloads
+) -> None:
+    """One WebSocket for fixed ports, two channels each."""
+    port = workloads.bed.free_port()
+    server = container(sys.executable, "-c", WEB_SERVER % port, ports=[{"containerPort": port}])
+    await run_pod(node, workloads, server)
+    request = b"GET /x/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+    async def answer() -> bytes:
+        path = f"/portforward?ports={port}"
+        async with plain_websocket(workloads, path, "v4.channel.k8s.io") as socket:
+            await socket.send_bytes(b"\0" + request)
+            received = [message.data async for message in socket]
+        return b"".join(data[1:] for data in received if data[0] == 0)
+
+    said = await eventually(lambda: _with_body(answer()), "an answer of the web server")
+
+    assert said.startswith(port.to_bytes(2, "little") + b"HTTP/1.1 200 OK")
+    assert said.endswith(b"/x/" * 2000)
+
+
+async def _with_body(answer: Awaitable[bytes]) -> bytes:
+    said = await answer
+    return said if b"200 OK" in said else b""
 
 
 async def test_what_does_not_run_says_so(node: NodeUnderTest, workloads: Workloads) -> None:
