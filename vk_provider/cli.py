@@ -21,7 +21,7 @@ from vk_provider.offline.candidates import configured, with_defaults
 from vk_provider.offline.explain import explain
 from vk_provider.offline.explain_text import render
 from vk_provider.offline.workloads import read_manifests
-from vk_provider.output import Style, complain, say
+from vk_provider.output import Style, complain, fill_in_streams, say
 from vk_provider.registry import SIMULATORS, installed, load_simulator
 from vk_provider.settings import NodeSettings
 from vk_provider.settings_file import load_settings
@@ -34,6 +34,7 @@ Result = TypeVar("Result")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit code."""
+    fill_in_streams()
     try:
         arguments = _parser().parse_args(argv)
         code: int = arguments.command(arguments)
@@ -47,8 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except VkProviderError as error:
         complain(f"vk-provider: {log.scrub(str(error))}")
         return FAULT
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing is left to be flushed at exit.
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # then whoever read our output has seen enough
+            complain(f"vk-provider: {error}")
+        # Nothing is left to be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -68,11 +69,23 @@ class Style:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
+def fill_in_streams() -> None:
+    """Give a process that was started with a closed stream a silent one in its place: otherwise
+    the next socket gets its number, and whoever prints writes into it."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.close(number)
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def say(text: str) -> None:
     """One piece of a command's result."""
     sys.stdout.write(f"{text}\n")
 
 
 def complain(text: str) -> None:
-    """What went wrong."""
-    sys.stderr.write(f"{text}\n")
+    """What went wrong, if anybody can hear it."""
+    with suppress(OSError):
+        sys.stderr.write(f"{text}\n")

@@ -8,6 +8,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -64,6 +66,31 @@ def test_a_closed_pipe_is_no_traceback() -> None:
         assert process.wait(60) == 1
 
     assert errors == ""
+
+
+def test_a_full_disk_is_no_traceback() -> None:
+    """A sentence and a code."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "vk_provider", "version"]
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "vk-provider: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_silent_ones(closed: str) -> None:
+    """No socket may get the number of one, and nobody's print may fail."""
+    line = f'"{sys.executable}" -m vk_provider run -f "$1" --kubeconfig /absent {closed}'
+    fake = str(ROOT / "deploy/samples/fake.yaml")
+    done = subprocess.run(
+        ["/bin/sh", "-c", line, "sh", fake], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
 
 
 def test_a_simulator_serves_until_it_is_told_to_stop() -> None:
