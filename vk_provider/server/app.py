@@ -40,6 +40,9 @@ from vk_provider.server.streaming import Streams
 from vk_provider.server.tls import ServingTLS
 from vk_provider.server.usage import UsageReader, UsageTimes
 
+CLIENT_GONE = 499
+"""What is observed when a client left before the end; no client ever sees it."""
+
 Observe = Callable[[str, int], None]
 """Told the route and the status of every answer, for a metric."""
 
@@ -119,6 +122,9 @@ def _observed(observe: Observe) -> Middleware:
             response = await handler(request)
         except web.HTTPException as refusal:
             observe(route, refusal.status)
+            raise
+        except asyncio.CancelledError:
+            observe(route, CLIENT_GONE)
             raise
         observe(route, response.status)
         return response

@@ -1,13 +1,15 @@
 """A backend's log lines as one stream that always ends: with the container, or with the client.
 
-Nothing is read ahead of the client but a tail, which is bounded.
+They go in batches: what has come by the time that somebody looks, so that a line that comes alone
+goes at once, and many cost little. Nothing is read ahead of the client but one batch and a tail,
+which are bounded.
 Fed by ``SupportsLogs.read_logs``; feeds ``logs``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -16,6 +18,12 @@ from vk_provider.wire.logs import Joint, LogPipe, Tail
 
 Read = Callable[[LogOptions], AsyncIterator[LogLine]]
 """Reads one container's log of one instance from its backend."""
+Lines = Sequence[LogLine]
+"""A batch, never empty."""
+
+_BATCH_BYTES = 64 * 1024
+_LINE_BYTES = 64
+"""What a line costs beside its text: empty ones are not for nothing."""
 
 
 def options_for_backend(options: LogOptions) -> LogOptions:
@@ -25,24 +33,24 @@ def options_for_backend(options: LogOptions) -> LogOptions:
 
 async def log_lines(
     read: Read, options: LogOptions, is_over: Callable[[], bool], quiet_seconds: float
-) -> AsyncGenerator[LogLine, None]:
+) -> AsyncGenerator[Lines, None]:
     """The lines that the options ask for, even of a backend that honours none of them."""
     asked = options_for_backend(options)
     if asked.tail_lines is None:
-        async with aclosing(until_over(read(asked), is_over, quiet_seconds)) as lines:
-            async for line in lines:
-                yield line
+        async with aclosing(until_over(read(asked), is_over, quiet_seconds)) as batches:
+            async for batch in batches:
+                yield batch
         return
     tail, joint = await _read_tail(read, asked)
-    for line in tail.lines:
-        yield line
+    if tail.lines:
+        yield tail.lines
     if not asked.follow:
         return
     rest = replace(asked, tail_lines=None, since=joint.last or asked.since)
-    async with aclosing(until_over(read(rest), is_over, quiet_seconds)) as lines:
-        async for line in lines:
-            if joint.is_new(line):
-                yield line
+    async with aclosing(until_over(read(rest), is_over, quiet_seconds)) as batches:
+        async for batch in batches:
+            if new := [line for line in batch if joint.is_new(line)]:
+                yield new
 
 
 async def _read_tail(read: Read, asked: LogOptions) -> tuple[Tail, Joint]:
@@ -56,9 +64,9 @@ async def _read_tail(read: Read, asked: LogOptions) -> tuple[Tail, Joint]:
     if count == 0 and not asked.follow:
         return tail, joint
     first = replace(asked, follow=False, tail_lines=max(count, 1))
-    async with aclosing(until_over(read(first))) as lines:
-        async for line in lines:
-            if pipe.is_wanted(line):
+    async with aclosing(until_over(read(first))) as batches:
+        async for batch in batches:
+            for line in filter(pipe.is_wanted, batch):
                 tail.push(line)
                 joint.note(line)
     return tail, joint
@@ -68,38 +76,84 @@ async def until_over(
     lines: AsyncIterator[LogLine],
     is_over: Callable[[], bool] | None = None,
     quiet_seconds: float | None = None,
-) -> AsyncGenerator[LogLine, None]:
+) -> AsyncGenerator[Lines, None]:
     """Pass lines on until they end, or until they have been quiet twice in a row while ``is_over``
     says that no more are to come. Closes the source however it is left."""
-    waiting: asyncio.Task[LogLine | None] | None = None
+    intake = _Intake(lines)
     try:
         while True:
-            waiting = asyncio.create_task(next_line(lines))
             quiet = 0
-            while not (await asyncio.wait({waiting}, timeout=quiet_seconds))[0]:
+            while not await intake.comes(quiet_seconds):
                 quiet = quiet + 1 if is_over is not None and is_over() else 0
                 if quiet == 2:
                     return
-            line = waiting.result()
-            if line is None:
+            batch = intake.take()
+            if not batch:
                 return
-            yield line
+            yield batch
     finally:
-        await stop(waiting)
-        close = getattr(lines, "aclose", None)
+        await intake.close()
+
+
+class _Intake:
+    """Reads a source in a task of its own until it holds a batch that nobody has taken."""
+
+    def __init__(self, lines: AsyncIterator[LogLine]) -> None:
+        self._lines = lines
+        self._held: list[LogLine] = []
+        self._bytes = 0
+        self._came = asyncio.Event()
+        self._room = asyncio.Event()
+        self._filling = asyncio.create_task(self._fill())
+        self._filling.add_done_callback(self._ended)
+
+    async def comes(self, seconds: float | None) -> bool:
+        """Whether there is something to take within so many seconds: lines, or the end."""
+        if self._held or self._filling.done():
+            return True
+        self._came.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._came.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def take(self) -> list[LogLine]:
+        """What there is; nothing at the end. Raises what the source raised after its lines."""
+        if not self._held:
+            self._filling.result()
+        held, self._held, self._bytes = self._held, [], 0
+        self._room.set()
+        return held
+
+    async def close(self) -> None:
+        """Let go of the source."""
+        await stop(self._filling)
+        close = getattr(self._lines, "aclose", None)
         if close is not None:
             await close()
 
+    async def _fill(self) -> None:
+        async for line in self._lines:
+            self._held.append(line)
+            self._bytes += len(line.text) + _LINE_BYTES
+            self._came.set()
+            if self._bytes >= _BATCH_BYTES:
+                self._room.clear()
+                await self._room.wait()
 
-async def next_line(lines: AsyncIterator[LogLine]) -> LogLine | None:
-    """The next line; None at the end."""
-    return await anext(lines, None)
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self._came.set()
 
 
-async def stop(task: asyncio.Task[LogLine | None] | None) -> None:
+async def next_batch(batches: AsyncIterator[Lines]) -> Lines | None:
+    """The next lines; None at the end."""
+    return await anext(batches, None)
+
+
+async def stop(task: asyncio.Task[Lines | None] | asyncio.Task[None]) -> None:
     """Cancel a read and wait for its end, since a generator that runs can't be closed."""
-    if task is None:
-        return
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():

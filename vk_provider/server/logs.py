@@ -20,7 +20,7 @@ from vk_provider.pods.types import Json, LogLine, LogOptions
 from vk_provider.provider import SupportsLogs
 from vk_provider.server.containers import has_container, has_ended, log_refusal
 from vk_provider.server.limits import Endpoint
-from vk_provider.server.log_lines import Read, log_lines, next_line, stop
+from vk_provider.server.log_lines import Lines, Read, log_lines, next_batch, stop
 from vk_provider.server.lookup import PodLookup, ServedPod
 from vk_provider.wire.logs import LogPipe, LogQueryError, parse_log_query, render_log
 
@@ -101,13 +101,13 @@ class _Logs:
         kept = served.kept_lines.get(target.container)
         if kept is not None and not options.previous:
             return _whole(kept, options)
-        lines = log_lines(
+        batches = log_lines(
             _backend_read(target, options),
             options,
             lambda: self._is_over(path["namespace"], target),
             self._times.quiet_seconds,
         )
-        return await self._stream(request, target, lines, options)
+        return await self._stream(request, target, batches, options)
 
     def _is_over(self, namespace: str, target: _Target) -> bool:
         """Whether what a follow reads can bring no more lines."""
@@ -121,10 +121,10 @@ class _Logs:
         self,
         request: web.Request,
         target: _Target,
-        lines: AsyncGenerator[LogLine, None],
+        batches: AsyncGenerator[Lines, None],
         options: LogOptions,
     ) -> web.StreamResponse:
-        first = asyncio.create_task(next_line(lines))
+        first = asyncio.create_task(next_batch(batches))
         try:
             await asyncio.wait({first}, timeout=self._times.header_seconds)
             if first.done():
@@ -132,7 +132,7 @@ class _Logs:
             response = web.StreamResponse(headers={"Content-Type": "text/plain"})
             await response.prepare(request)
             try:
-                await _pump(response, first, lines, options)
+                await _pump(response, first, batches, options)
             except (ProviderError, NotSupportedError) as fault:
                 # Too late for a status; like a kubelet, say it where the user looks.
                 for_pod(_log, target.served.pod).warning("a log broke off: %s", fault)
@@ -143,7 +143,7 @@ class _Logs:
             return response
         finally:
             await stop(first)
-            await lines.aclose()
+            await batches.aclose()
 
 
 def _uid(pod: Json) -> object:
@@ -175,7 +175,7 @@ def _without_instance(target: _Target) -> str:
     return "its instance is not known (yet)"
 
 
-def _raise_refusal(first: asyncio.Task[LogLine | None], target: _Target) -> None:
+def _raise_refusal(first: asyncio.Task[Lines | None], target: _Target) -> None:
     """Turn a fault of the very first read into a status."""
     try:
         first.result()
@@ -189,21 +189,21 @@ def _raise_refusal(first: asyncio.Task[LogLine | None], target: _Target) -> None
 
 async def _pump(
     response: web.StreamResponse,
-    first: asyncio.Task[LogLine | None],
-    lines: AsyncGenerator[LogLine, None],
+    first: asyncio.Task[Lines | None],
+    batches: AsyncGenerator[Lines, None],
     options: LogOptions,
 ) -> None:
     """Write lines as fast as the client takes them; at once when it follows."""
-    pipe, batch = LogPipe(options), bytearray()
+    pipe, unsent = LogPipe(options), bytearray()
     try:
-        line = await first
-        while line is not None:
-            batch += pipe.feed(line)
-            if batch and (options.follow or len(batch) >= _WRITE_BYTES):
-                await response.write(bytes(batch))
-                batch.clear()
-            line = None if pipe.is_full else await next_line(lines)
+        batch = await first
+        while batch is not None:
+            unsent += pipe.feed_all(batch)
+            if unsent and (options.follow or len(unsent) >= _WRITE_BYTES):
+                await response.write(bytes(unsent))
+                unsent.clear()
+            batch = None if pipe.is_full else await next_batch(batches)
     except (ProviderError, NotSupportedError):
-        await response.write(bytes(batch))
+        await response.write(bytes(unsent))
         raise
-    await response.write(bytes(batch))
+    await response.write(bytes(unsent))

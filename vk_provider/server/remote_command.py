@@ -174,6 +174,8 @@ class RemoteSession:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_SECONDS):
                     await self._conversation.flush()
+                    if isinstance(self._command, SpdyRemoteCommand):
+                        await asyncio.wait({reading})
             raise
         finally:
             try:

@@ -368,6 +368,7 @@ async def test_a_websocket_that_breaks_ends_the_command(
         await eventually(lambda: backend.running == 1)
         await socket.close()
     await eventually(lambda: backend.cancelled == 1)
+    await eventually(lambda: len(stage.answers) == 1)
 
 
 async def test_a_websocket_that_is_not_read_is_missed_too(

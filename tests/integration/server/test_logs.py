@@ -219,6 +219,20 @@ async def test_a_slow_client_slows_the_backend(stage: Stage, admin: Caller) -> N
     await eventually(lambda: stage.backend.open == 0)
 
 
+@pytest.mark.parametrize("query", ["", "?tailLines=15000", "?follow=true", "?timestamps=true"])
+async def test_many_lines_come_whole_and_in_order(stage: Stage, admin: Caller, query: str) -> None:
+    """Batches have borders, a log has none: empty lines and large ones between many."""
+    texts = [("", "x" * 100_000, str(number))[min(number % 1000, 2)] for number in range(20_000)]
+    stage.backend.lines["c"] = [line(0, text) for text in texts]
+    stage.backend.ended.set()
+
+    status, body = await admin.get(LOGS + query)
+
+    found = [text.rpartition(" ")[2] for text in body.removesuffix("\n").split("\n")]
+    assert (status, found) == (200, texts[-15_000:] if "tail" in query else texts)
+    assert stage.backend.open == 0
+
+
 async def test_the_limit_ends_a_follow(stage: Stage, admin: Caller) -> None:
     """Cut exactly there, and the backend is let go."""
     stage.backend.lines["c"] = [line(0, "abcdef")]
