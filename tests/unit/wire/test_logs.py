@@ -187,6 +187,25 @@ def test_a_pipe_drops_lines_before_since() -> None:
     assert pipe.feed(line(0, "y")) == b"y\n"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        LogOptions(follow=True),
+        LogOptions(timestamps=True),
+        LogOptions(limit_bytes=7),
+        LogOptions(since=NOW + timedelta(seconds=1)),
+    ],
+)
+def test_many_lines_are_as_one_by_one(options: LogOptions) -> None:
+    """The short way of a plain follow gives the same bytes."""
+    lines = [line(0, "one"), line(1, ""), line(2, "two")]
+    alone, together = LogPipe(options), LogPipe(options)
+
+    assert together.feed_all(lines) == b"".join(alone.feed(each) for each in lines)
+    assert together.feed_all([]) == b""
+    assert together.is_full == alone.is_full
+
+
 def test_a_tail_is_bounded_by_bytes() -> None:
     """Of a tail larger than memory allows, the newest lines stay."""
     tail = Tail(100, max_bytes=5)
