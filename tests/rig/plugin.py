@@ -25,7 +25,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
-        build_all([*CONTROL_PLANE, "kwok"])
+        build_all([*CONTROL_PLANE, "kwok", *_others(session.items)])
+
+
+def _others(items: list[pytest.Item]) -> list[str]:
+    """The programs that only some modules need: they import what runs them."""
+    modules = {getattr(item, "module", None) for item in items}
+    return ["metrics-server"] if any(hasattr(each, "metrics_server") for each in modules) else []
 
 
 def _needs_bed(item: pytest.Item) -> bool:
