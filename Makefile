@@ -87,7 +87,7 @@ suites: unit golden contract integration e2e
 unit: export PYTHONASYNCIODEBUG := 1
 unit: venv  ## pure and fast: no socket, no sleep, under ten seconds
 	$(call header,unit tests)
-	$(PYTEST) tests/unit --session-timeout=60
+	$(PYTEST) tests/unit --session-timeout=60 -p no:schemathesis -p no:anyio
 
 golden: venv  ## translations against recorded pairs
 	$(call header,golden tests)

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 TESTS = Path(__file__).parent
@@ -22,6 +23,11 @@ async def no_task_left() -> AsyncIterator[None]:
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     running = [str(task.get_coro()) for task in left if not task.done()]
     assert not running, f"tasks left behind: {running}"
+
+
+# The same examples in every run: what CI finds, everybody finds. `make fuzz` looks further.
+hypothesis.settings.register_profile("suite", derandomize=True, max_examples=40, deadline=None)
+hypothesis.settings.load_profile("suite")
 
 
 def pytest_configure() -> None:

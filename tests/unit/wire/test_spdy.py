@@ -209,7 +209,7 @@ def written(acts: Sequence[tuple[str, int, int]]) -> bytes:
     return b"".join(act(peer, *one) for one in acts)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.lists(ACTS, max_size=12), st.lists(st.integers(0, 1000), max_size=8))
 def test_bytes_cut_anywhere_give_the_same_events_and_answers(
     acts: list[tuple[str, int, int]], places: list[int]

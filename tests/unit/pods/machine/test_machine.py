@@ -298,6 +298,6 @@ def well(shell: Shell, task: Task) -> news.Stimulus | None:
 
 
 Lifecycle.TestCase.settings = settings(
-    derandomize=True, max_examples=40, stateful_step_count=50, deadline=None
+    derandomize=True, max_examples=20, stateful_step_count=50, deadline=None
 )
 TestLifecycle = Lifecycle.TestCase
