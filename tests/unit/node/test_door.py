@@ -163,6 +163,16 @@ def test_a_denial_everywhere_closes_the_door_slowly() -> None:
     assert not door.cooled("a", "l40s", 120)
 
 
+def test_a_denial_of_another_call_frees_no_place_of_a_create() -> None:
+    """A catalogue that refuses us closes the door; the probe of the gap is still under way."""
+    door = shut("a")
+    door.entered(30)
+    door.denied("a", "the key was revoked", 30, 0.0, by_create=False)
+
+    assert door.view(31).closed is Closed.DENIED
+    assert door.view(200).headroom == 0
+
+
 def test_an_outage_closes_until_a_list_works_again() -> None:
     """Time alone opens nothing; the same news twice is one."""
     door = Door.over(["a"], 64, LIMITS)
