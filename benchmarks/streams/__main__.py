@@ -59,7 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--exec-mib", type=int, default=512, help="output of exec (default: 512)")
     parser.add_argument("--forward-mib", type=int, default=256, help="download (default: 256)")
     parser.add_argument("--crowd", type=int, default=200, help="commands at once (default: 200)")
-    parser.add_argument("--waves", type=int, default=4, help="times the crowd comes (default: 4)")
+    parser.add_argument("--waves", type=int, default=5, help="times the crowd comes (default: 5)")
     parser.add_argument("--strict", action="store_true", help="exit code 1 if an aim is missed")
     parser.add_argument("--json", type=Path, default=_DEFAULT_FILE, help="where figures go")
     return parser.parse_args()
