@@ -99,22 +99,23 @@ class Relist:
         """One list and all that follows from it."""
         started_at = self._shell.clock.now()
         try:
-            seen = await self._backend.list()
+            self._take_list(await self._backend.list(), started_at)
         except ProviderError as fault:
             self._failed(fault.reason, str(fault) or fault.reason)
-            return
         except Exception:  # A bug in a provider is an outage of it, never the end of this loop.
-            logger.exception("backend %s: the list failed", self._backend.name)
+            if self._failing_since is None:
+                logger.exception("backend %s: the list failed", self._backend.name)
             self._failed("ProviderBug", "the provider failed; see the log")
-            return
+
+    def _take_list(self, seen: Sequence[Observation], started_at: datetime) -> None:
         ours = [each for each in seen if self.census.is_ours(each)]
         if self._suspicious(ours):
             self._failed("SuspiciouslyEmpty", "the list is empty although instances were there")
             return
-        self._good()
         strays = frozenset(each.ref for each in seen if each.stamp.is_stray)
         self._hand_out(ours, started_at, strays)
         self._report(seen, ours)
+        self._good()
 
     def _take(self, seen: Observation) -> None:
         """A push about the instance of a pod that we know. Orphans and doubles are the lists'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -239,6 +240,29 @@ async def test_a_bug_in_a_provider_is_an_outage_of_it() -> None:
         assert bench.phase("web") == "Running"
         backend.provider = good
         await bench.until(lambda: not bench.taints())
+
+
+class Nonsense(FakeProvider):
+    """Its lists and its watch hold what is no observation."""
+
+    async def list_instances(self) -> Sequence[Observation]:
+        return [cast("Any", None)]
+
+    async def watch_instances(self) -> AsyncIterator[Observation]:
+        yield cast("Any", None)
+
+
+async def test_nonsense_in_a_list_is_an_outage_of_its_provider(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The node goes on, with its other pods and backends; one traceback tells."""
+    async with Bench() as bench:
+        await running(bench, "web")
+        bench.node.backends["fake"].provider = Nonsense(bench.cloud, "home")
+        await bench.settle(120)
+        assert bench.taints() == {"vk-provider.dev/unavailable": "outage"}
+        assert bench.phase("web") == "Running"
+        assert caplog.text.count("backend fake: the list failed\n") == 1
 
 
 async def test_pods_of_a_silent_backend_are_given_up_only_on_request() -> None:
