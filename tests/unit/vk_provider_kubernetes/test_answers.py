@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from vk_provider_kubernetes.answers import call_fault, create_fault
 
@@ -62,11 +64,11 @@ def test_the_fault_of_any_other_call_changes_nothing(
 
 
 @pytest.mark.parametrize("translate", [create_fault, call_fault])
-def test_a_wish_to_wait_is_handed_on(translate: object) -> None:
+def test_a_wish_to_wait_is_handed_on(translate: Callable[[KubeError], ProviderError]) -> None:
     """How long is the server's to say."""
     fault = KubeUnavailableError("slower", 429, retry_after_seconds=7.0)
 
-    found = translate(fault)  # type: ignore[operator]
+    found = translate(fault)
 
     assert isinstance(found, ThrottledError)
     assert found.retry_after_seconds == 7.0
