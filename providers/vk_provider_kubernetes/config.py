@@ -29,7 +29,7 @@ _HOW_TO_CONNECT = (
 
 @dataclass(frozen=True, slots=True)
 class KubernetesConfig:
-    """Another cluster as one backend.
+    """Another cluster as one backend, named ``backend`` on its node.
 
     Either ``kubeconfig`` (with ``context``), or ``server`` with ``token``. ``namespace`` is where
     instances live; ``namespaces`` maps some of home's to others. ``capacity`` is ``configured``
@@ -37,6 +37,7 @@ class KubernetesConfig:
     """
 
     namespace: str
+    backend: str = ""
     namespaces: Mapping[str, str] = field(default_factory=dict)
     kubeconfig: str | None = None
     context: str | None = None
@@ -65,12 +66,15 @@ class KubernetesConfig:
         return tuple(sorted({self.namespace, *self.namespaces.values()}))
 
 
-def parse_config(config: Mapping[str, Any], path: str, node_name: str) -> KubernetesConfig:
+def parse_config(
+    config: Mapping[str, Any], path: str, node_name: str, backend: str = ""
+) -> KubernetesConfig:
     """The block as a value. Raises ``ConfigError`` with every problem in it."""
     problems: list[FieldProblem] = []
     fields = Fields(config, path, problems)
     parsed = KubernetesConfig(
         namespace=_label(fields, "namespace", default_namespace(node_name)),
+        backend=backend,
         namespaces=_namespaces(fields),
         **_connection(fields),
         node_selector=fields.mapping("nodeSelector"),

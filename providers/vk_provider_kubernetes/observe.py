@@ -43,9 +43,11 @@ _TAKEN_BACK_CONDITIONS = frozenset(
         "PreemptionByScheduler",
         "DeletionByTaintManager",
         "EvictionByEvictionAPI",
-        "TerminationByKubelet",
     }
 )
+_BY_KUBELET = "TerminationByKubelet"
+"""Said of evictions and shutdowns, whose reason says so too where there is one, and by kubelets
+such as our own of every end that was not the containers'."""
 _PHASES = {
     "Pending": InstancePhase.STARTING,
     "Running": InstancePhase.RUNNING,
@@ -110,7 +112,8 @@ def _end(status: Json) -> tuple[EndCause | None, str | None, str | None]:
     told = message or text(disruption, "message") or None
     named = reason or target or None
     words = f"{named}: {told}" if named and told else named or told
-    if reason in _TAKEN_BACK or target in _TAKEN_BACK_CONDITIONS:
+    is_unnamed = target == _BY_KUBELET and not reason
+    if reason in _TAKEN_BACK or target in _TAKEN_BACK_CONDITIONS or is_unnamed:
         return EndCause.PREEMPTED, named, words
     if text(status, "phase") == "Failed" and (target or not _has_run(status)):
         return EndCause.LOST, named, words

@@ -44,7 +44,7 @@ class KubernetesProvider(RemoteStreams):
 
     def __init__(self, config: KubernetesConfig, context: ProviderContext) -> None:
         self._config = config
-        self._cluster_id = context.cluster_id
+        self._context = context
         self._cluster = RemoteCluster(config, context.cluster_id, context.read_secret)
         self._reachability = Reachability(context.backend, config.lost_after_seconds)
         seconds = config.request_timeout_seconds
@@ -104,13 +104,13 @@ class KubernetesProvider(RemoteStreams):
             raise
         self._reachability.answered()
         now = datetime.now(UTC)
-        owned = [(pod, stamp) for pod in pods if (stamp := _owner(pod, self._cluster_id))]
+        owned = [(pod, stamp) for pod in pods if (stamp := _owner(pod, self._context))]
         return [observe(pod, stamp, now) for pod, stamp in owned]
 
     async def watch_instances(self) -> AsyncIterator[Observation]:
         watches = [self._cluster.watch_pods(each) for each in self._config.all_namespaces]
         async for event in merged(watches):
-            seen = _seen(event, self._cluster_id, self._reachability)
+            seen = _seen(event, self._context, self._reachability)
             if seen is not None:
                 yield seen
 
@@ -118,13 +118,15 @@ class KubernetesProvider(RemoteStreams):
         if self._config.capacity != DERIVED:
             return NodeCapacity()
         nodes, pods = await self._cluster.nodes_and_pods()
-        return NodeCapacity(room(nodes, pods, self._cluster_id, self._config))
+        return NodeCapacity(room(nodes, pods, self._context.cluster_id, self._config))
 
 
-def _seen(event: WatchEvent, cluster_id: str, reachability: Reachability) -> Observation | None:
+def _seen(
+    event: WatchEvent, context: ProviderContext, reachability: Reachability
+) -> Observation | None:
     match event:
         case Upsert(obj=pod) | Removed(obj=pod):
-            stamp = _owner(pod, cluster_id)
+            stamp = _owner(pod, context)
             if stamp is None:
                 return None
             look = removed if isinstance(event, Removed) else observe
@@ -136,13 +138,16 @@ def _seen(event: WatchEvent, cluster_id: str, reachability: Reachability) -> Obs
     return None
 
 
-def _owner(pod: Json, cluster_id: str) -> Stamp | None:
-    """Whose instance it is; None for what is not our home cluster's, whatever its labels."""
+def _owner(pod: Json, context: ProviderContext) -> Stamp | None:
+    """Whose instance it is; None for what is not our home cluster's, whatever its labels, and for
+    what another backend of our node has made in the same place."""
     stamp = marks.read(pod)
-    return stamp if stamp is not None and stamp.cluster_id == cluster_id else None
+    if stamp is None or stamp.cluster_id != context.cluster_id:
+        return None
+    return None if marks.is_of_sibling(pod, context.node_name, context.backend) else stamp
 
 
 def factory(config: Mapping[str, Any], context: ProviderContext) -> KubernetesProvider:
     """The entry point ``kubernetes``. Raises ``ConfigError`` with all problems."""
-    parsed = parse_config(config, context.config_path, context.node_name)
+    parsed = parse_config(config, context.config_path, context.node_name, context.backend)
     return KubernetesProvider(parsed, context)

@@ -20,6 +20,8 @@ NODE = f"{PREFIX}node"
 NAMESPACE = f"{PREFIX}namespace"
 POD = f"{PREFIX}pod"
 POD_UID = f"{PREFIX}pod-uid"
+BACKEND = f"{PREFIX}backend"
+"""Which backend of the node made it: two may share a namespace, and each sees its own alone."""
 COPY = f"{PREFIX}copy-of"
 """On copied ConfigMaps and Secrets: what they are copies of."""
 
@@ -55,6 +57,14 @@ def read(instance: Json) -> Stamp | None:
         return None
     cluster, node, namespace, name, uid = values
     return Stamp(cluster, node, namespace, name, PodUID(uid))
+
+
+def is_of_sibling(instance: Json, node_name: str, backend: str) -> bool:
+    """Whether another backend of this very node made it. One without the label may be ours."""
+    metadata = mapping(instance, "metadata")
+    maker = strings(metadata, "labels").get(BACKEND)
+    is_our_nodes = strings(metadata, "annotations").get(NODE) == node_name
+    return is_our_nodes and maker is not None and maker != label_value(backend)
 
 
 def label_value(text: str) -> str:

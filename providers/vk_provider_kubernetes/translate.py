@@ -59,19 +59,20 @@ def translate(pod: ResolvedPod, config: KubernetesConfig) -> Translation:
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": metadata(pod, namespace),
+        "metadata": metadata(pod, namespace, config.backend),
         "spec": {**remote, **gates},
     }
     return Translation(namespace, body, made, tuple(findings.notes))
 
 
-def metadata(pod: ResolvedPod, namespace: str) -> dict[str, Any]:
+def metadata(pod: ResolvedPod, namespace: str, backend: str) -> dict[str, Any]:
     """The remote pod's name and marks; the user's own labels and annotations go along."""
     own = mapping(pod.pod, "metadata")
+    maker = {marks.BACKEND: marks.label_value(backend)} if backend else {}
     return {
         "name": marks.instance_name(pod.stamp),
         "namespace": namespace,
-        "labels": {**_theirs(own, "labels"), **marks.labels(pod.stamp)},
+        "labels": {**_theirs(own, "labels"), **marks.labels(pod.stamp), **maker},
         "annotations": {**_theirs(own, "annotations"), **marks.full(pod.stamp)},
     }
 

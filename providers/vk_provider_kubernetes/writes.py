@@ -20,7 +20,7 @@ from vk_provider.faults import (
 )
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient
-from vk_provider.pods.reading import mapping
+from vk_provider.pods.reading import mapping, strings
 from vk_provider.pods.references import CONFIG_MAP, SECRET
 from vk_provider.pods.types import Json, Stamp
 from vk_provider_kubernetes import stamp as marks
@@ -57,7 +57,7 @@ class Writes:
     async def _adopted(self, body: Json) -> Json:
         metadata = body["metadata"]
         found = await asked(self._client.get(paths.pod(metadata["namespace"], metadata["name"])))
-        if marks.read(found) != marks.read(body):
+        if marks.read(found) != marks.read(body) or _maker(found) != _maker(body):
             message = f"a pod {metadata['namespace']}/{metadata['name']} is not ours"
             raise UnavailableError(f"{message}; remove it from the other cluster")
         if "deletionTimestamp" in mapping(found, "metadata"):
@@ -123,6 +123,10 @@ class Writes:
         if isinstance(fault, OutcomeUnknownError | InstanceNotFoundError):
             return UnavailableError(str(fault))
         return fault
+
+
+def _maker(pod: Json) -> str | None:
+    return strings(mapping(pod, "metadata"), "labels").get(marks.BACKEND)
 
 
 def _replacing(body: Mapping[str, Any]) -> dict[str, Any]:

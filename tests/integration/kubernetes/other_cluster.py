@@ -298,6 +298,7 @@ async def other_node(bed: ControlPlane) -> AsyncIterator[NodeUnderTest]:
     """A node of the other cluster whose containers are processes of this machine."""
     spec = {
         "taints": [],
+        "labels": {"pool": "real"},
         "backends": [{"name": "local", "provider": "process", "config": {"service": "other"}}],
         "tickSeconds": 0.5,
     }

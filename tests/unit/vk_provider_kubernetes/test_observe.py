@@ -164,6 +164,19 @@ def test_a_containers_own_end_has_no_other_cause(phase: str, code: int) -> None:
             EndCause.LOST,
             "DeletionByPodGC",
         ),
+        (
+            {"conditions": [condition("DisruptionTarget", "True", "TerminationByKubelet")]},
+            EndCause.PREEMPTED,
+            "TerminationByKubelet",
+        ),
+        (
+            {
+                "reason": "NodeAffinity",
+                "conditions": [condition("DisruptionTarget", "True", "TerminationByKubelet", "m")],
+            },
+            EndCause.LOST,
+            "NodeAffinity: m",
+        ),
         ({"reason": "UnexpectedAdmissionError"}, EndCause.LOST, "UnexpectedAdmissionError"),
         ({"message": "no words but these"}, EndCause.LOST, "no words but these"),
         ({}, EndCause.LOST, None),

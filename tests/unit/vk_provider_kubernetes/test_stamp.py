@@ -70,3 +70,22 @@ def test_names_are_valid_whatever_the_pod_is_called(name: str) -> None:
     assert len(found) <= 63
     assert found.strip("-") == found
     assert set(found) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+@pytest.mark.parametrize(
+    ("node", "maker", "is_sibling"),
+    [
+        ("node-1", "other", True),
+        ("node-1", "ours", False),
+        ("node-1", None, False),
+        ("node-2", "other", False),
+    ],
+)
+def test_backends_of_one_node_may_share_a_place(
+    node: str, maker: str | None, is_sibling: bool
+) -> None:
+    """Another node's instances are the core's to sort out."""
+    labels = {} if maker is None else {marks.BACKEND: maker}
+    pod = pod_of(labels=labels, annotations=marks.full(make_stamp(node_name=node)))
+
+    assert marks.is_of_sibling(pod, "node-1", "ours") is is_sibling

@@ -54,6 +54,13 @@ def test_the_stamp_is_on_it_and_the_users_marks_are_kept(config: KubernetesConfi
     assert marks.read({"metadata": metadata}) == pod.stamp
 
 
+def test_the_backend_that_makes_it_is_marked(config: KubernetesConfig) -> None:
+    """Two of one node may share a namespace."""
+    found = translate(make_resolved_pod(), replace(config, backend="other"))
+
+    assert found.body["metadata"]["labels"][marks.BACKEND] == "other"
+
+
 def test_a_pod_with_references_waits_behind_a_gate(
     config: KubernetesConfig, objects: Mapping[Any, Any]
 ) -> None:
