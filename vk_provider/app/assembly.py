@@ -33,6 +33,7 @@ from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
 from vk_provider.loops.preparation import PreparationSettings, Preparer
+from vk_provider.loops.pushes import Pushes
 from vk_provider.loops.relist import Relist, RelistSettings
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.spending import Spending
@@ -114,9 +115,10 @@ class Assembly:
         yield "events", self.events.run()
         yield "capacity", self.views.offered.run()
         yield "intake", take_pods_in(self.cache, self.workers, self.pace, self.shell.clock)
-        for name, (_, relist) in self.views.backends.items():
+        for name, (backend, relist) in self.views.backends.items():
             yield f"list {name}", relist.run()
-            yield f"watch {name}", relist.watch()
+            pushes = Pushes(backend, relist.census, self.workers, self.shell)
+            yield f"watch {name}", pushes.run()
 
     def close(self) -> None:
         """Stop every timer."""

@@ -2,7 +2,7 @@
 
 A list that fails, is partial or is suspiciously empty changes no pod. A list is one call for the
 whole node, whatever the number of pods. Fed by ``loops.backend``; feeds ``loops.pod_workers`` and
-the door. Where a backend can push, its watch feeds the same mailboxes between the ticks.
+the door. What a backend pushes between the ticks is ``loops.pushes``'.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.pods.record import Existence, Record
 from vk_provider.pods.stimuli import Missed, Observed, Woken
 from vk_provider.pods.types import InstancePhase, InstanceRef, Observation, PodUID
-from vk_provider.provider import SupportsWatch
 
 logger = logging.getLogger(__name__)
 
@@ -80,21 +79,6 @@ class Relist:
             pause = self._settings.tick_seconds * (0.95 + 0.1 * self._shell.jitter())
             await asyncio.sleep(max(0.1, pause - took))
 
-    async def watch(self) -> None:
-        """Take what the backend pushes, until cancelled; a broken stream is opened again."""
-        provider, name = self._backend.provider, self._backend.name
-        if not isinstance(provider, SupportsWatch):
-            return
-        while True:
-            try:
-                async for seen in provider.watch_instances():
-                    self._take(seen)
-            except ProviderError as fault:
-                logger.warning("backend %s: its watch broke: %s", name, fault)
-            except Exception:  # A bug in a provider's watch; the lists go on.
-                logger.exception("backend %s: its watch failed", name)
-            await asyncio.sleep(1.0 + self._shell.jitter())
-
     async def once(self) -> None:
         """One list and all that follows from it."""
         started_at = self._shell.clock.now()
@@ -116,16 +100,6 @@ class Relist:
         self._hand_out(ours, started_at, strays)
         self._report(seen, ours)
         self._good()
-
-    def _take(self, seen: Observation) -> None:
-        """A push about the instance of a pod that we know. Orphans and doubles are the lists'
-        business: a push tells of one instance and nothing of the others."""
-        record = self._workers.records.get(seen.stamp.pod_uid)
-        if not self.census.is_ours(seen) or record is None or record.pod is None:
-            return
-        if record.ref in (None, seen.ref):
-            at, lag = self._shell.clock.now(), self._backend.provider.traits.list_lag_seconds
-            self._workers.post(seen.stamp.pod_uid, Observed(self._backend.name, seen, at, lag))
 
     def _hand_out(
         self, ours: Sequence[Observation], started_at: datetime, strays: frozenset[InstanceRef]

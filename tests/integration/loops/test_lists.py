@@ -265,6 +265,29 @@ async def test_nonsense_in_a_list_is_an_outage_of_its_provider(
         assert caplog.text.count("backend fake: the list failed\n") == 1
 
 
+class BrokenWatch(FakeProvider):
+    """Its watch breaks at once, every time."""
+
+    opened = 0
+
+    async def watch_instances(self) -> AsyncIterator[Observation]:
+        self.opened += 1
+        raise UnavailableError("503")
+        yield  # an iterator all the same
+
+
+async def test_a_watch_that_breaks_at_once_is_opened_ever_more_rarely(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Every minute in the end; said once, since the lists go on."""
+    async with Bench() as bench:
+        provider = BrokenWatch(bench.cloud, "home")
+        bench.node.backends["fake"].provider = provider
+        await bench.settle(400)
+        assert 10 < provider.opened < 20
+        assert caplog.text.count("its watch broke: 503") == 1
+
+
 async def test_pods_of_a_silent_backend_are_given_up_only_on_request() -> None:
     """failAfterBackendLostSeconds: after the silence and the wait for confirmation, Failed."""
     async with Bench(failAfterBackendLostSeconds=120, confirmDeadlineSeconds=60) as bench:
