@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import signal
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from vk_provider.pods.types import Json
@@ -75,7 +77,16 @@ class Guests:
         return True
 
     def lose(self) -> None:
-        """The keeper has gone, and all of them with it."""
+        """The keeper has gone, and all of them with it: if it was killed, by us."""
         for guest in self.running.values():
+            if guest.pid is not None:
+                _kill_session(guest.pid)
             guest.end(_KILLED)
         self.running.clear()
+
+
+def _kill_session(leader: int) -> None:
+    """Kill a command, unless it has ended and its number is somebody else's by now."""
+    with suppress(ProcessLookupError, PermissionError):
+        if os.getsid(leader) == leader:
+            os.killpg(leader, signal.SIGKILL)

@@ -99,7 +99,7 @@ class Keeper:
                 stdout=fds[1],
                 stderr=fds[2],
                 start_new_session=True,
-                preexec_fn=self._prepare(request["tty"]),
+                preexec_fn=self._preparation(request),
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             number = getattr(error, "errno", None)
@@ -111,6 +111,12 @@ class Keeper:
         finally:
             for fd in fds:
                 os.close(fd)
+
+    def _preparation(self, request: dict[str, Any]) -> Callable[[], None] | None:
+        """What a process does before its program, which takes a whole copy of us to do it in. A
+        command waits for its first byte, and whoever sent it kills it if we are killed."""
+        is_command = request["container"] is not None and not request["tty"]
+        return None if is_command else self._prepare(request["tty"])
 
     def _prepare(self, tty: bool) -> Callable[[], None]:
         keeper, prctl, ioctl = os.getpid(), self._prctl, ctypes.CDLL(None).ioctl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from dataclasses import replace
@@ -12,7 +13,9 @@ from tests.integration.process.conftest import Bench, is_alive, shell
 from tests.support.eventually import eventually
 from vk_provider.faults import RejectedError, UnavailableError
 from vk_provider.pods.types import EndCause, InstancePhase, Running, Terminated, Waiting
+from vk_provider.streams import ExecRequest
 from vk_provider.testing.builders import make_container
+from vk_provider.testing.contract_client import ScriptedClient
 
 FOREVER = "while :; do sleep 0.1; done"
 
@@ -198,6 +201,22 @@ async def test_a_killed_keeper_is_a_lost_instance(bench: Bench) -> None:
     (state,) = (each.state for each in seen.containers)
     assert isinstance(state, Terminated)
     assert state.exit_code is None
+    await eventually(lambda: not is_alive(child), "the end of what it had started")
+
+
+async def test_a_killed_keepers_commands_end(bench: Bench) -> None:
+    """A command beside the container has nobody else who would end it."""
+    ref, client = await bench.sh(FOREVER), ScriptedClient()
+    request = ExecRequest("main", ("sh", "-c", f"sleep 1000 & echo $!; {FOREVER}"))
+    command = asyncio.create_task(bench.provider.exec(ref, request, client))
+    await client.stdout_has(b"\n")
+    child = int(client.stdout)
+    link = bench.service.find(ref).link
+    assert link is not None
+
+    os.kill(link.pid, signal.SIGKILL)
+
+    assert await command == 137
     await eventually(lambda: not is_alive(child), "the end of what it had started")
 
 
