@@ -149,5 +149,6 @@ async def test_services_are_not_watched_where_no_instance_reaches_them() -> None
     async with AsyncExitStack() as stack:
         await node.enter(stack)
         names = [name for name, work in node.loops() if work.close() is None]
-    assert "services" not in names
-    assert {"pods", "references", "events", "intake", "list fake", "watch fake"} == set(names)
+    found = set(names)
+    assert "services" not in found
+    assert found >= {"pods", "references", "events", "intake", "list fake", "watch fake"}

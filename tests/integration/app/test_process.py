@@ -79,6 +79,13 @@ class Program:
             assert time.monotonic() < deadline, await self.get("/readyz?verbose")
             await asyncio.sleep(0.05)
 
+    async def until_metric(self, sample: str) -> None:
+        """Return once `/metrics` has this sample."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while sample not in (await self.get("/metrics"))[1]:
+            assert time.monotonic() < deadline, sample
+            await asyncio.sleep(0.05)
+
     async def ended(self) -> int:
         """Its exit code."""
         async with asyncio.timeout(DEADLINE_SECONDS):
@@ -119,9 +126,9 @@ async def test_a_signal_ends_it_in_peace(api: ModelApiServer, tmp_path: Path) ->
         await child.until_ready()
         status, text = await child.get("/livez?verbose")
         assert (status, "[+]one ok" in text, "[+]two ok" in text) == (200, True, True)
-        metrics = (await child.get("/metrics"))[1]
-        assert 'vk_provider_leader{node="one"} 1.0' in metrics
-        assert 'vk_provider_door_state{node="two",state="open"} 1.0' in metrics
+        # A replica that waits to lead is ready too: leading is to be waited for.
+        await child.until_metric('vk_provider_leader{node="one"} 1.0')
+        await child.until_metric('vk_provider_door_state{node="two",state="open"} 1.0')
         child.child.send_signal(signal.SIGTERM)
         assert await child.ended() == 0
     for name in ("one", "two"):

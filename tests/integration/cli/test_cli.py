@@ -163,9 +163,9 @@ def test_explain_without_a_workload_is_misuse(
 def test_an_unknown_simulator_is_misuse(capsys: Capture) -> None:
     """With what there is."""
     assert main(["simulate", "runpot"]) == MISUSE
-    assert capsys.readouterr().err == (
-        'no simulator "runpot" is installed (installed: runpod); did you mean "runpod"?\n'
-    )
+    said = capsys.readouterr().err
+    assert said.startswith('no simulator "runpot" is installed (installed: ')
+    assert said.endswith('; did you mean "runpod"?\n')
 
 
 def test_a_simulator_has_its_own_help(capsys: Capture) -> None:

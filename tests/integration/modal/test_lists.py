@@ -131,7 +131,7 @@ async def test_a_failing_question_fails_the_list(
 
 async def test_a_tick_costs_no_call_per_pod(make_provider: Make, simulator: Simulator) -> None:
     """Five hundred of them, in pages of a hundred."""
-    async with make_provider(createBurst=1000) as provider:
+    async with make_provider(createBurst=1000, requestTimeoutSeconds=300) as provider:
         pods = [make_resolved_pod(f"app-{number}") for number in range(500)]
         await asyncio.gather(*(create(provider, pod) for pod in pods))
         await provider.list_instances()
