@@ -32,6 +32,8 @@ _UNAUTHORIZED = 401
 _THROTTLED = 429
 _QUOTA = "exceeded quota"
 _NOT_ALLOWED = ("cannot create resource", "cannot get resource", "cannot list resource", 'User "')
+_STARTING = ("RBAC: [", "not found")
+"""An API server that has just started denies what its caches do not know yet."""
 _NAMESPACE_ENDS = "being terminated"
 _WEBHOOK = "failed calling webhook"
 
@@ -59,7 +61,7 @@ def call_fault(fault: KubeError) -> ProviderError:
     if isinstance(fault, KubeNotFoundError):
         return InstanceNotFoundError(words)
     if isinstance(fault, ForbiddenError):
-        return DeniedError(words)
+        return UnavailableError(words) if _is_starting(words) else DeniedError(words)
     if fault.code == _THROTTLED:
         return ThrottledError(words, getattr(fault, "retry_after_seconds", None))
     if fault.reason == GARBLED:
@@ -71,11 +73,17 @@ def _forbidden(fault: ForbiddenError, words: str) -> ProviderError:
     """403 is said by the authorizer and by every admission plugin."""
     if _QUOTA in words:
         return OutOfCapacityError(words)
+    if _is_starting(words):
+        return UnavailableError(words)
     if fault.code == _UNAUTHORIZED or any(mark in words for mark in _NOT_ALLOWED):
         return DeniedError(words)
     if _NAMESPACE_ENDS in words:
         return DeniedError(words)
     return RejectedError(words)
+
+
+def _is_starting(words: str) -> bool:
+    return all(mark in words for mark in _STARTING)
 
 
 def _unserved(fault: KubeUnavailableError, words: str) -> ProviderError:

@@ -34,7 +34,7 @@ from tests.rig.polling import eventually
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOME_UID = "vk-provider.dev/home-pod-uid"
-GPU = "example.com/gpu"
+GPU = "nvidia.com/gpu"
 USER = f"system:serviceaccount:{SHIPPED_NAMESPACE}:vk-provider"
 REAL = {"vk-provider.dev/backends": "real"}
 

@@ -13,6 +13,7 @@ from vk_provider.faults import KubeError, KubeUnavailableError, ProviderError, T
 QUOTA = 'pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3'
 PSA = 'pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged'
 RBAC = 'pods is forbidden: User "vk" cannot create resource "pods" in API group ""'
+STARTING = f'{RBAC}: RBAC: [clusterrole.rbac.authorization.k8s.io "system:discovery" not found]'
 ENDING = "unable to create new content in namespace vk because it is being terminated"
 WEBHOOK = 'Internal error occurred: failed calling webhook "x": connection refused'
 
@@ -23,6 +24,7 @@ WEBHOOK = 'Internal error occurred: failed calling webhook "x": connection refus
         (faults.ForbiddenError(QUOTA, 403, "Forbidden"), faults.OutOfCapacityError),
         (faults.ForbiddenError(PSA, 403, "Forbidden"), faults.RejectedError),
         (faults.ForbiddenError(RBAC, 403, "Forbidden"), faults.DeniedError),
+        (faults.ForbiddenError(STARTING, 403, "Forbidden"), faults.UnavailableError),
         (faults.ForbiddenError(ENDING, 403, "Forbidden"), faults.DeniedError),
         (faults.ForbiddenError("Unauthorized", 401, "Unauthorized"), faults.DeniedError),
         (faults.KubeNotFoundError('namespaces "vk" not found', 404), faults.DeniedError),
@@ -50,6 +52,7 @@ def test_the_fault_of_a_create_says_whether_something_was_made(
     [
         (faults.KubeNotFoundError("pods not found", 404), faults.InstanceNotFoundError),
         (faults.ForbiddenError("no", 403), faults.DeniedError),
+        (faults.ForbiddenError(STARTING, 403), faults.UnavailableError),
         (KubeUnavailableError("web page", 0, "GarbledAnswer"), faults.GarbledAnswerError),
         (KubeUnavailableError("down", 503), faults.UnavailableError),
         (faults.InvalidObjectError("waiting to start", 400), faults.UnavailableError),
