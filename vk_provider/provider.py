@@ -94,6 +94,7 @@ __all__ = [
     "SupportsLogs",
     "SupportsOffers",
     "SupportsPortForward",
+    "SupportsRefresh",
     "SupportsStats",
     "SupportsWatch",
     "TerminalSize",
@@ -213,6 +214,16 @@ class SupportsWatch(Protocol):
 
     def watch_instances(self) -> AsyncIterator[Observation]:
         """Changes as they happen; ends or raises when the stream breaks; the core restarts it."""
+
+
+@runtime_checkable
+class SupportsRefresh(Protocol):
+    """The backend holds copies of what may change while a pod lives: ConfigMaps, Secrets, labels.
+    The core calls when something of it has changed, and once for instances it did not make."""
+
+    async def refresh_instance(self, ref: InstanceRef, pod: ResolvedPod) -> None:
+        """Bring an instance's copies up to date with ``pod``. Idempotent; raises as
+        ``delete_instance``, and the core calls again."""
 
 
 @runtime_checkable

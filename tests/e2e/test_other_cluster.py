@@ -185,6 +185,34 @@ async def test_references_go_along_and_are_collected(
     await eventually(collected, "the end of the copies", seconds=60)
 
 
+async def test_references_are_kept_current(
+    node: NodeUnderTest, workloads: Workloads, other: Other
+) -> None:
+    """A change at home reaches the copy, also one that was made while nobody was there."""
+    await workloads.create("configmaps", {"metadata": {"name": "conf"}, "data": {"a": "1"}})
+    container = {**plain(), "volumeMounts": [{"name": "conf", "mountPath": "/conf"}]}
+    item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+    volumes = [
+        {"name": "conf", "configMap": {"name": "conf"}},
+        {"name": "self", "downwardAPI": {"items": [item]}},
+    ]
+    await running(workloads, "app", template(node, containers=[container], volumes=volumes))
+
+    async def shown(words: str) -> bool:
+        return any(words in str(each.get("data")) for each in await other.copies("configmaps"))
+
+    await workloads.patch(workloads.path("configmaps", "conf"), {"data": {"a": "2", "b": "new"}})
+    await eventually(lambda: shown("'b': 'new'"), "the changed content", seconds=30)
+    await workloads.patch(workloads.path("pods", "app"), {"metadata": {"labels": {"x": "y"}}})
+    await eventually(lambda: shown('x="y"'), "the changed labels", seconds=40)
+
+    await node.stop()
+    await workloads.patch(workloads.path("configmaps", "conf"), {"data": {"a": "3", "b": None}})
+    await node.start()
+
+    await eventually(lambda: shown("{'a': '3'}"), "what changed meanwhile", seconds=60)
+
+
 async def test_a_job_ends_with_its_pods(
     node: NodeUnderTest, workloads: Workloads, other: Other
 ) -> None:

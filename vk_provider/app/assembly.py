@@ -34,6 +34,7 @@ from vk_provider.loops.pod_actions import PodActions
 from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
 from vk_provider.loops.preparation import PreparationSettings, Preparer
 from vk_provider.loops.pushes import Pushes
+from vk_provider.loops.refreshing import Refresher
 from vk_provider.loops.relist import Relist, RelistSettings
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.spending import Spending
@@ -80,6 +81,7 @@ class Assembly:
         self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
         self.services: Services | None = None
+        self.refresher: Refresher | None = None
 
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
@@ -95,9 +97,11 @@ class Assembly:
             )
         if any(provider.traits.reaches_services for provider in providers.values()):
             self.services = Services(self.client)
+        preparer = self._preparer()
         self.workers = PodWorkers(
-            self._facts(), self.threshold, self.pace, self._actions(), self.shell
+            self._facts(), self.threshold, self.pace, self._actions(preparer), self.shell
         )
+        self.refresher = Refresher(self.workers, preparer, self.backends, self.shell)
         self.views.workers = self.workers
         self.views.offered = Offered(self.backends, self.threshold.board.changed.set)
         for name, wired in self.backends.items():
@@ -119,6 +123,8 @@ class Assembly:
             yield f"list {name}", relist.run()
             pushes = Pushes(backend, relist.census, self.workers, self.shell)
             yield f"watch {name}", pushes.run()
+        if self.refresher is not None:
+            yield "refresh", self.refresher.run()
 
     def close(self) -> None:
         """Stop every timer."""
@@ -126,7 +132,10 @@ class Assembly:
         self.threshold.close()
 
     def _reference_changed(self, key: Any) -> None:
-        self.workers.references_changed(self.references.owners(key))
+        owners = self.references.owners(key)
+        self.workers.references_changed(owners)
+        if self.refresher is not None:
+            self.refresher.changed(owners)
 
     async def _read_secret(self, namespace: str, name: str, key: str) -> str:
         secret = await self.client.get(f"{paths.secrets(namespace)}/{name}")
@@ -159,9 +168,9 @@ class Assembly:
             limits=limits,
         )
 
-    def _actions(self) -> PodActions:
+    def _preparer(self) -> Preparer:
         settings = self.settings
-        preparer = Preparer(
+        return Preparer(
             PreparationSettings(
                 self.cluster_id,
                 settings.name,
@@ -175,6 +184,8 @@ class Assembly:
             self.services,
             self.threshold.denied,
         )
+
+    def _actions(self, preparer: Preparer) -> PodActions:
         means = Means(
             self.client,
             StatusWriter(self.client, self.cache),

@@ -62,6 +62,13 @@ class Preparer:
         """The pod needs its references no more."""
         self._references.release(uid)
 
+    async def resolved(self, uid: PodUID, pod: Json) -> ResolvedPod | None:
+        """The pod with its references as they are now; None while one of them is missing."""
+        if await self._unreadable(uid, pod):
+            return None
+        found = await self._resolve(pod, hints(pod)[0])
+        return None if isinstance(found, Missing) else found
+
     async def prepare(self, uid: PodUID, pod: Json) -> Prepared:
         """All a create needs, or why it can't be had. Never raises for what a pod contains."""
         wishes, problems = hints(pod)
