@@ -111,7 +111,9 @@ async def node(control_plane: ControlPlane, other: Other) -> AsyncIterator[NodeU
         }
         for pool in ("kwok", "real")
     ]
-    async with NodeUnderTest(control_plane, "other-cluster", {"backends": backends}) as running:
+    door = {"firstCooldownSeconds": 1, "maxCooldownSeconds": 2, "deniedCooldownSeconds": 2}
+    spec = {"backends": backends, "door": door}
+    async with NodeUnderTest(control_plane, "other-cluster", spec) as running:
         yield running
 
 
@@ -271,7 +273,11 @@ async def test_preemption_over_there_is_preemption_at_home(
         "/api/v1/namespaces/default/pods",
         {
             "metadata": {"name": "train"},
-            "spec": {"priorityClassName": "training", "containers": [important]},
+            "spec": {
+                "priorityClassName": "training",
+                "nodeSelector": {"pool": "kwok"},
+                "containers": [important],
+            },
         },
     )
 
@@ -366,6 +372,17 @@ async def test_a_quota_over_there_is_out_of_capacity(
         assert "exceeded quota: cap" in failed["status"]["message"]
     finally:
         await other.bed.request_json("DELETE", f"{other.path}/resourcequotas/cap")
+
+    tries = iter(range(20))
+
+    async def room_again() -> bool:
+        name = f"again-{next(tries)}"
+        await workloads.create_pod(name, template(node, containers=[container]))
+        ended = ("Running", "Failed")
+        pod = await workloads.until("pods", name, lambda one: phase_of(one) in ended, "decided")
+        return phase_of(pod) == "Running"
+
+    await eventually(room_again, "room again", seconds=60, interval=1)
 
 
 async def test_what_admission_over_there_refuses_is_rejected(
