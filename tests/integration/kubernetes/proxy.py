@@ -24,6 +24,7 @@ from tests.rig.control_plane import ControlPlane
 _HOP_BY_HOP = {"connection", "content-length", "host", "transfer-encoding", "upgrade"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Interference = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 Fault = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 
 
@@ -54,7 +55,8 @@ class ApiProxy:
     node: NodeUnderTest | None = None
     url: str = ""
     written: list[dict[str, Any]] = field(default_factory=list)
-    requested: list[tuple[str, str]] = field(default_factory=list)
+    interfere: Interference | None = None
+    """Answers instead of the API server, where it answers at all."""
     garbled: set[str] = field(default_factory=set)
     held: asyncio.Event = field(default_factory=asyncio.Event)
     released: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,7 +74,8 @@ class ApiProxy:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """One request."""
-        self.requested.append((request.method, request.path))
+        if self.interfere is not None and (answer := await self.interfere(request)) is not None:
+            return answer
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._bridge(request)
         if "/apis/metrics.k8s.io/" in request.path:
