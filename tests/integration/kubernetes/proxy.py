@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from aiohttp import WSMsgType, web
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.rig.control_plane import ControlPlane
 
+BUFFER_BYTES = 256 * 1024
 _HOP_BY_HOP = {"connection", "content-length", "host", "transfer-encoding", "upgrade"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -202,6 +204,14 @@ async def _pump(
     await sink.close(code=source.close_code or 1000)
 
 
+def _narrow_socket(address: tuple[Any, ...]) -> socket.socket:
+    """One more hop must not be one more reservoir."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    return made
+
+
 @asynccontextmanager
 async def api_proxy(
     bed: ControlPlane, node: NodeUnderTest | None = None
@@ -212,12 +222,14 @@ async def api_proxy(
     application.router.add_route("*", "/{path:.*}", proxy.answer)
     runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=1.0)
     trust = ssl.create_default_context(cafile=str(bed.ca_file))
-    connector = aiohttp.TCPConnector(ssl=trust, limit=0)
+    connector = aiohttp.TCPConnector(ssl=trust, limit=0, socket_factory=_narrow_socket)
     async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
         proxy._session = session
         await runner.setup()
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
+            listener = socket.create_server(("127.0.0.1", 0))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+            site = web.SockSite(runner, listener)
             await site.start()
             (address,) = runner.addresses
             proxy.url = f"http://127.0.0.1:{address[1]}"

@@ -28,9 +28,17 @@ from vk_provider.faults import (
     UnavailableError,
 )
 from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
-from vk_provider.pods.types import EndCause, InstancePhase, InstanceRef, ResolvedPod
+from vk_provider.pods.types import (
+    EndCause,
+    InstancePhase,
+    InstanceRef,
+    LogOptions,
+    ResolvedPod,
+)
 from vk_provider.provider import IMPLICIT_OFFER, ProviderContext
+from vk_provider.streams import ExecRequest
 from vk_provider.testing.builders import CLUSTER_ID, NODE_NAME, make_container, make_resolved_pod
+from vk_provider.testing.contract_client import ScriptedClient
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -183,7 +191,9 @@ async def test_a_pod_that_can_not_be_taken_back_either_is_in_doubt(bench: Bench)
     assert pod["spec"]["schedulingGates"] == [{"name": GATE}]
 
 
-def always(method: str, part: str, answer: web.Response, also: tuple[str, str] = ("NONE", "-")) -> Any:
+def always(
+    method: str, part: str, answer: web.Response, also: tuple[str, str] = ("NONE", "-")
+) -> Any:
     """Answers every request of this kind so."""
 
     async def interfere(request: web.Request) -> web.StreamResponse | None:
@@ -299,3 +309,58 @@ async def test_another_instance_of_the_same_name_is_not_this_one(bench: Bench) -
     assert len(await bench.provider.list_instances()) == 1
     with pytest.raises(InstanceNotFoundError):
         await bench.provider.open_port(old, 80)
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [(404, InstanceNotFoundError), (403, DeniedError), (401, DeniedError), (500, UnavailableError)],
+)
+async def test_a_stream_that_is_refused_says_why(
+    bench: Bench, code: int, fault: type[Exception]
+) -> None:
+    """The class decides what the client of the kubelet port reads."""
+    reference = await bench.create(make_resolved_pod())
+    bench.proxy.interfere = always("GET", "/exec", status(code, "Reason", "words"))
+
+    with pytest.raises(fault):
+        await bench.provider.exec(
+            InstanceRef(str(reference)), ExecRequest("main", ("true",)), ScriptedClient()
+        )
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [(404, InstanceNotFoundError), (401, DeniedError), (503, UnavailableError)],
+)
+async def test_a_log_that_is_refused_says_why(
+    bench: Bench, code: int, fault: type[Exception]
+) -> None:
+    """In the other API server's words."""
+    reference = await bench.create(make_resolved_pod())
+    bench.proxy.interfere = always("GET", "/log", status(code, "Reason", "its words"))
+
+    with pytest.raises(fault, match="its words"):
+        async for _ in bench.provider.read_logs(InstanceRef(str(reference)), "main", LogOptions()):
+            pass
+
+
+async def test_streams_to_nobody_are_unavailable(tmp_path: Path) -> None:
+    """Nobody listens there."""
+    (tmp_path / "token").write_text("x")
+    block = {"server": "http://127.0.0.1:1", "token": {"file": str(tmp_path / "token")}}
+    context = ProviderContext(CLUSTER_ID, NODE_NAME, "other", "config", "tests/1")
+    async with factory(block, context) as provider:
+        with pytest.raises(UnavailableError):
+            async for _ in provider.read_logs(InstanceRef("a/b/c"), "main", LogOptions()):
+                pass
+        with pytest.raises(UnavailableError):
+            async with provider._cluster.upstream.websocket("/x", [], ["p"]):
+                pass
+
+
+async def test_a_pod_without_a_node_has_no_port_to_connect_to(bench: Bench) -> None:
+    """The other API server refuses."""
+    reference = await bench.create(make_resolved_pod())
+
+    with pytest.raises(UnavailableError):
+        await bench.provider.open_port(InstanceRef(str(reference)), 80)
