@@ -32,7 +32,7 @@ _UNAUTHORIZED = 401
 _THROTTLED = 429
 _QUOTA = "exceeded quota"
 _NOT_ALLOWED = ("cannot create resource", "cannot get resource", "cannot list resource", 'User "')
-_STARTING = ("RBAC: [", "not found")
+_STARTING = ("RBAC: ", "not found")
 """An API server that has just started denies what its caches do not know yet."""
 _NAMESPACE_ENDS = "being terminated"
 _WEBHOOK = "failed calling webhook"
