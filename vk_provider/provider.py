@@ -115,7 +115,8 @@ class ProviderTraits:
     it is deleted. ``starting_is_free``: nothing is billed while an image is pulled.
     ``restarts_in_place``: the backend restarts containers itself and reports it truthfully
     (another cluster's kubelet). ``reaches_services``: an instance reaches the home cluster's
-    ClusterIPs, so service env makes sense.
+    ClusterIPs, so service env makes sense. ``ids_are_global``: an id names the same instance in
+    every account of the service, so that two backends with one account may both list it.
     """
 
     list_lag_seconds: float
@@ -126,6 +127,7 @@ class ProviderTraits:
     restarts_in_place: bool = False
     runs_probes: bool = False
     reaches_services: bool = False
+    ids_are_global: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,7 @@ def _traits(config: ModalConfig) -> ProviderTraits:
         delete_timeout_seconds=2 * config.request_timeout_seconds + 10,
         # An ended one is, but one that is replaced before its time limit still runs.
         ended_is_free=False,
+        ids_are_global=True,
         starting_is_free=True,
     )
 

@@ -53,6 +53,7 @@ class RunPodProvider:
             create_timeout_seconds=config.create_timeout_seconds + CREATE_WAIT_SECONDS,
             delete_timeout_seconds=config.request_timeout_seconds + 10,
             ended_is_free=False,
+            ids_are_global=True,
             starting_is_free=False,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -105,9 +105,8 @@ class Assembly:
         self.views.workers = self.workers
         self.views.offered = Offered(self.backends, self.threshold.board.changed.set)
         for name, wired in self.backends.items():
-            relist = Relist(
-                self._relist_settings(), wired, self.workers, self.threshold, self.shell
-            )
+            settings = self._relist_settings(wired)
+            relist = Relist(settings, wired, self.workers, self.threshold, self.shell)
             self.views.backends[name] = (wired, relist)
 
     def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
@@ -121,7 +120,7 @@ class Assembly:
         yield "intake", take_pods_in(self.cache, self.workers, self.pace, self.shell.clock)
         for name, (backend, relist) in self.views.backends.items():
             yield f"list {name}", relist.run()
-            pushes = Pushes(backend, relist.census, self.workers, self.shell)
+            pushes = Pushes(backend, relist.belonging, self.workers, self.shell)
             yield f"watch {name}", pushes.run()
         if self.refresher is not None:
             yield "refresh", self.refresher.run()
@@ -196,7 +195,7 @@ class Assembly:
         )
         return PodActions(means, self.threshold, self.shell)
 
-    def _relist_settings(self) -> RelistSettings:
+    def _relist_settings(self, backend: Backend) -> RelistSettings:
         settings = self.settings
         return RelistSettings(
             self.cluster_id,
@@ -204,7 +203,16 @@ class Assembly:
             settings.tick_seconds,
             settings.door.outage_after_seconds,
             settings.fail_after_backend_lost_seconds,
+            _siblings(backend, self.backends.values()),
         )
+
+
+def _siblings(backend: Backend, several: Iterable[Backend]) -> frozenset[str]:
+    """Other backends of the same kind, which may have the same account, if ids are global."""
+    if not backend.provider.traits.ids_are_global:
+        return frozenset()
+    same = [each.name for each in several if each.provider_name == backend.provider_name]
+    return frozenset(same) - {backend.name}
 
 
 def _backend_facts(provider: Provider) -> BackendFacts:

@@ -11,7 +11,7 @@ import logging
 
 from vk_provider.faults import ProviderError
 from vk_provider.loops.backend import Backend
-from vk_provider.loops.census import Census
+from vk_provider.loops.belonging import Belonging
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.shell import Shell
 from vk_provider.pods.stimuli import Observed
@@ -28,9 +28,11 @@ MOST_DOUBLINGS = 6
 class Pushes:
     """The ear at one backend."""
 
-    def __init__(self, backend: Backend, census: Census, workers: PodWorkers, shell: Shell) -> None:
+    def __init__(
+        self, backend: Backend, belonging: Belonging, workers: PodWorkers, shell: Shell
+    ) -> None:
         self._backend = backend
-        self._census = census
+        self._belonging = belonging
         self._workers = workers
         self._shell = shell
         self._said = ""
@@ -69,7 +71,7 @@ class Pushes:
         """A push about the instance of a pod that we know. Orphans and doubles are the lists'
         business: a push tells of one instance and nothing of the others."""
         record = self._workers.records.get(seen.stamp.pod_uid)
-        if not self._census.is_ours(seen) or record is None or record.pod is None:
+        if not self._belonging.is_ours(seen) or record is None or record.pod is None:
             return
         if record.ref in (None, seen.ref):
             at, lag = self._shell.clock.now(), self._backend.provider.traits.list_lag_seconds

@@ -16,6 +16,7 @@ from datetime import datetime
 
 from vk_provider.faults import GarbledAnswerError, ProviderError
 from vk_provider.loops.backend import LIST_TIMEOUT_SECONDS, Backend
+from vk_provider.loops.belonging import Belonging
 from vk_provider.loops.census import Census
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.shell import Shell
@@ -35,13 +36,15 @@ SUSPICIOUS_TIMES = 6
 @dataclass(frozen=True, slots=True)
 class RelistSettings:
     """Seconds between two lists, how long lists may fail before the door closes, and after how
-    long the pods of a silent backend are given up (None: never)."""
+    long the pods of a silent backend are given up (None: never). ``siblings`` are the backends
+    that may list the same instances under the same ids."""
 
     cluster_id: str
     node_name: str
     tick_seconds: float = 10.0
     outage_after_seconds: float = 60.0
     lost_after_seconds: float | None = None
+    siblings: frozenset[str] = frozenset()
 
 
 class Relist:
@@ -56,6 +59,7 @@ class Relist:
         shell: Shell,
     ) -> None:
         self.census = Census(settings.cluster_id, settings.node_name, backend.name, shell)
+        self.belonging = Belonging(backend.name, settings.siblings, self.census, workers.records)
         self._settings = settings
         self._backend = backend
         self._workers = workers
@@ -92,7 +96,7 @@ class Relist:
             self._failed("ProviderBug", "the provider failed; see the log")
 
     def _take_list(self, seen: Sequence[Observation], started_at: datetime) -> None:
-        ours = [each for each in seen if self.census.is_ours(each)]
+        ours = [each for each in seen if self.belonging.is_ours(each)]
         if self._suspicious(ours):
             self._failed("SuspiciouslyEmpty", "the list is empty although instances were there")
             return

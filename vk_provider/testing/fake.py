@@ -70,6 +70,7 @@ class FakeProvider:
         self.traits = ProviderTraits(
             list_lag_seconds=backend.config.list_lag_seconds,
             ended_is_free=backend.config.ended_is_free,
+            ids_are_global=backend.config.ids_are_global,
         )
 
     async def __aenter__(self) -> Self:

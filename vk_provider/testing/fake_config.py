@@ -67,6 +67,7 @@ class FakeConfig:
     list_lag_seconds: float = 0.0
     ended_is_free: bool = True
     direct_addresses: bool = False
+    ids_are_global: bool = False
     faults_file: str | None = None
     leftovers: tuple[str, ...] = ()
 
@@ -95,6 +96,7 @@ def parse_config(config: Mapping[str, Any], path: str) -> FakeConfig:
         create_seconds=fields.number("createSeconds", 0.0, minimum=0),
         list_lag_seconds=fields.number("listLagSeconds", 0.0, minimum=0),
         ended_is_free=fields.boolean("endedIsFree", True),
+        ids_are_global=fields.boolean("idsAreGlobal", False),
         direct_addresses=fields.boolean("directAddresses", False),
         faults_file=fields.optional_text("faultsFile"),
         leftovers=tuple(fields.texts("leftovers")),
