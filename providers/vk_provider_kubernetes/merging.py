@@ -6,14 +6,14 @@ Fed by ``provider`` with one watch per namespace.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
 _ROOM = 64
 
 
-async def merged(streams: Sequence[AsyncIterator[T]]) -> AsyncIterator[T]:
+async def merged(streams: Sequence[AsyncIterator[T]]) -> AsyncGenerator[T, None]:
     """Items of all of them; ends, or raises, with the first that does."""
     queue: asyncio.Queue[T] = asyncio.Queue(_ROOM)
     pumps = [asyncio.create_task(_pump(stream, queue)) for stream in streams]

@@ -23,7 +23,7 @@ async def stream(*items: int, fault: Exception | None = None) -> AsyncIterator[i
 async def test_items_of_all_streams_come_as_they_arrive() -> None:
     """Silence of one holds none of the others up."""
     found = []
-    async with aclosing(merged([stream(1, 2), stream(10), stream()])) as items:  # type: ignore[type-var]
+    async with aclosing(merged([stream(1, 2), stream(10), stream()])) as items:
         async for item in items:
             found.append(item)
             if len(found) == 3:
