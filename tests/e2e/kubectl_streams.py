@@ -113,6 +113,23 @@ class Terminal:
         """Press keys."""
         os.write(self._ours, keys.encode())
 
+    async def insist(self, keys: Sequence[str], text: str, seconds: float = 30) -> None:
+        """Press keys, as often as it takes until a text is on the screen: a shell that is just
+        starting a command may lose what comes in that moment, as for a person."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while text not in self.screen:
+            for key in keys:
+                self.type(key)
+                await asyncio.sleep(0.1)
+            try:
+                await self.until(text, 3)
+            except AssertionError:
+                if loop.time() > deadline:
+                    raise
+            else:
+                return
+
     async def until(self, text: str, seconds: float = 20) -> None:
         """Wait until a text is on the screen that was not there before; forget what came before."""
         loop = asyncio.get_running_loop()

@@ -122,9 +122,7 @@ async def test_a_terminal(
         await shell.until("size 40 100")
         shell.type("echo go; sleep 300; echo not-this-$?\r")
         await shell.until("\ngo")
-        shell.type("\x03")
-        shell.type("echo code-$((1+1))\r")
-        await shell.until("code-2")
+        await shell.insist(["\x03", "echo code-$((1+1))\r"], "code-2")
         shell.type("exit 3\r")
         assert await shell.code() == 3
 
