@@ -268,6 +268,9 @@ def main(control_fd: int, lock_fd: int, folder: str) -> None:
     for fd in (control_fd, lock_fd):
         os.set_inheritable(fd, False)
     os.setsid()  # Ctrl-C at a terminal is meant for whoever started us
+    for signum in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        # What is ignored stays so across exec: a container would never hear of its Ctrl-C.
+        signal.signal(signum, signal.SIG_DFL)
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     for signum in (signal.SIGCHLD, signal.SIGTERM):

@@ -26,11 +26,14 @@ from vk_provider.testing.process_link import PREFIX, make_folder, sweep
 
 CONTEXT = ProviderContext(CLUSTER_ID, NODE_NAME, "local", "config", "test/1")
 LEAVING = """
-import asyncio, sys
+import asyncio, signal, sys
 from pathlib import Path
 from vk_provider.pods.types import IMPLICIT_OFFER
 from vk_provider.testing.builders import CLUSTER_ID, make_container, make_resolved_pod
 from vk_provider.testing.process import ProcessConfig, ProcessProvider, ProcessService
+
+# Whoever runs the tests in the background may have Ctrl-C ignored; that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 async def main():
     service = ProcessService(ProcessConfig(folder=Path(sys.argv[1])))
@@ -126,6 +129,18 @@ def test_hundreds_of_commands_may_start_at_once(
 
     assert run(storm()) == {3}
     assert os.listdir(tmp_path) == []
+
+
+async def test_ctrl_c_reaches_a_command_though_we_ignore_it(bench: Bench) -> None:
+    """What is ignored is inherited across exec: the keeper gives every signal its meaning back."""
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        ref = await bench.sh("sleep 1000")
+    finally:
+        signal.signal(signal.SIGINT, ours)
+
+    command = ("sh", "-c", "kill -INT $$; echo still here")
+    assert await bench.provider.exec(ref, ExecRequest("main", command), ScriptedClient()) == 130
 
 
 @pytest.fixture
