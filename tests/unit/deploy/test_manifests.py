@@ -226,3 +226,15 @@ def test_the_policy_is_about_daemonsets_and_bound() -> None:
     assert (rule["apiGroups"], rule["resources"]) == (["apps"], ["daemonsets"])
     assert policy["spec"]["failurePolicy"] == "Ignore"
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+
+
+def test_the_readme_makes_the_secret_that_the_deployment_mounts() -> None:
+    """Under another name its pods would wait for a volume for ever."""
+    readme = (BASE.parents[1] / "README.md").read_text()
+    made = re.search(r"create secret generic (\S+) --from-file=(\w+)=", readme)
+    [deployment] = of_kind("Deployment", BASE / "deployment.yaml")
+    volumes = deployment["spec"]["template"]["spec"]["volumes"]
+
+    assert made is not None
+    assert made[1] in [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
+    assert made[2] == "key"
