@@ -68,7 +68,8 @@ class _Workshop:
         self.folder.mkdir(parents=True, exist_ok=True)
         work = self._module()
         partial = self.folder / f".{program}.partial"
-        command = ["build", "-ldflags", self.recipe.ldflags, "-o", str(partial)]
+        verb = ["test", "-c"] if program.endswith(".test") else ["build"]
+        command = [*verb, "-ldflags", self.recipe.ldflags, "-o", str(partial)]
         what = f"building {program} {self.recipe.version}"
         say(f"{what} (once; minutes on a cold machine)")
         self._run([*command, self.recipe.programs[program]], work, what)
@@ -98,9 +99,12 @@ class _Workshop:
         staging = self.recipe.staging
         upstream = (self._source() / "go.mod").read_text() if staging else "go 1.26\n"
         (work / "go.mod").write_text(published_go_mod(self.recipe, upstream))
-        for package in self.recipe.programs.values():
+        for program, package in self.recipe.programs.items():
+            if not package.startswith(self.recipe.module):
+                continue
             wanted = f"{package}@v{self.recipe.version}"
-            self._run(["get", "-tool", wanted], work, f"downloading the modules of {wanted}")
+            kind = "-t" if program.endswith(".test") else "-tool"
+            self._run(["get", kind, wanted], work, f"downloading the modules of {wanted}")
         (work / "complete").touch()
         return work
 
