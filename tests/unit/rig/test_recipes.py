@@ -50,8 +50,9 @@ def test_key_depends_on_content_alone() -> None:
         dataclasses.replace(RECIPE, ldflags=""),
         dataclasses.replace(RECIPE, programs={"kube-apiserver": "k8s.io/kubernetes/cmd/other"}),
         dataclasses.replace(RECIPE, files=("docs",)),
+        dataclasses.replace(RECIPE, replaced={"k8s.io/kube-openapi": "v0.0.0-1"}),
     ],
-    ids=["version", "ldflags", "programs", "files"],
+    ids=["version", "ldflags", "programs", "files", "replaced"],
 )
 def test_key_changes_with_each_field(changed: Recipe) -> None:
     """A recipe that builds something else never finds the old binary."""
@@ -138,3 +139,13 @@ def test_language_settings_of_the_release_are_kept() -> None:
 
     assert "go 1.26.0" in text.splitlines()
     assert "godebug default=go1.26" in text.splitlines()
+
+
+def test_replaced_versions_are_said_again() -> None:
+    """A release that replaces a module builds with the version it was tested with."""
+    recipe = recipe_of("descheduler")
+
+    text = published_go_mod(recipe, "go 1.26\n")
+
+    for module, version in recipe.replaced.items():
+        assert f"replace {module} => {module} {version}" in text
