@@ -1,0 +1,1 @@
+"""Training pushes, inference flows out and comes home: what is decided about it, without I/O."""
