@@ -117,6 +117,8 @@ class ProviderTraits:
     (another cluster's kubelet). ``reaches_services``: an instance reaches the home cluster's
     ClusterIPs, so service env makes sense. ``ids_are_global``: an id names the same instance in
     every account of the service, so that two backends with one account may both list it.
+    ``hands_on_tokens``: an instance gets the ServiceAccount tokens of the home cluster that its pod
+    projects (``ResolvedPod.tokens``), and new ones through ``SupportsRefresh``.
     """
 
     list_lag_seconds: float
@@ -128,6 +130,7 @@ class ProviderTraits:
     runs_probes: bool = False
     reaches_services: bool = False
     ids_are_global: bool = False
+    hands_on_tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,19 @@ CONFIGURED = "configured"
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _CLAIM = re.compile(r"[^/]+/[^/]+")
 _TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
+_HTTPS = 443
+_HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+"
 _HOW_TO_CONNECT = (
     "say where the other cluster is: kubeconfig, or server with token and certificateAuthority"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class HomeApi:
+    """Where instances reach the home cluster's API server."""
+
+    host: str
+    port: int = _HTTPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +43,8 @@ class KubernetesConfig:
 
     Either ``kubeconfig`` (with ``context``), or ``server`` with ``token``. ``namespace`` is where
     instances live; ``namespaces`` maps some of home's to others. ``capacity`` is ``configured``
-    (the node's own block) or ``derived`` from the other cluster's nodes.
+    (the node's own block) or ``derived`` from the other cluster's nodes. ``tokens``: pods get the
+    tokens of the home cluster that they project, and find its API server at ``home_api``.
     """
 
     namespace: str
@@ -51,6 +62,8 @@ class KubernetesConfig:
     priority_class_name: str | None = None
     scheduler_name: str | None = None
     host_access: bool = False
+    tokens: bool = False
+    home_api: HomeApi | None = None
     capacity: str = CONFIGURED
     reserve: Mapping[str, str] = field(default_factory=dict)
     request_timeout_seconds: float = 20.0
@@ -84,6 +97,7 @@ def parse_config(
         priority_class_name=fields.optional_text("priorityClassName"),
         scheduler_name=fields.optional_text("schedulerName"),
         host_access=fields.boolean("hostAccess", False),
+        **_tokens(fields.child("serviceAccountTokens")),
         capacity=fields.text("capacity", CONFIGURED, choices=(CONFIGURED, DERIVED)),
         reserve=_quantities(fields, "reserve"),
         request_timeout_seconds=fields.number("requestTimeoutSeconds", 20.0, minimum=1),
@@ -116,6 +130,19 @@ def _connection(fields: Fields) -> dict[str, Any]:
         "certificate_authority": fields.optional_text("certificateAuthority"),
     }
     _check_connection(fields, found)
+    return found
+
+
+def _tokens(block: Fields) -> dict[str, Any]:
+    """``enabled``, and ``apiServer`` where instances do not reach home's own Service address."""
+    found: dict[str, Any] = {"tokens": block.boolean("enabled", False)}
+    if block.has("apiServer"):
+        server = block.child("apiServer")
+        host = server.text("host", pattern=_HOST, allowed="a host name or an address, no URL")
+        found["home_api"] = HomeApi(host, server.integer("port", _HTTPS, 1, 65535))
+        server.done()
+    block.take("apiServer")
+    block.done()
     return found
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from vk_provider.pods.reading import strings, text
 from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
+from vk_provider.pods.tokens import TokenWish
 from vk_provider.pods.types import Json, Stamp
 from vk_provider_kubernetes import stamp as marks
 
@@ -55,8 +56,10 @@ class Copies:
 
     stamp: Stamp
     objects: Mapping[Any, Json] = field(repr=False)
+    tokens: Mapping[Any, str] = field(default_factory=dict, repr=False)
     _wanted: dict[ObjectKey, set[str | None]] = field(default_factory=dict)
     _values: dict[str, str] = field(default_factory=dict, repr=False)
+    _tokens: dict[str, str] = field(default_factory=dict, repr=False)
 
     def want(self, kind: str, name: str, keys: Iterable[str] | None = None) -> None:
         """A reference to an object of the pod's namespace, or to some keys of it."""
@@ -82,12 +85,29 @@ class Copies:
         owner = (self.stamp.cluster_id, self.stamp.pod_uid, "values")
         return marks.named(self.stamp.pod_name, *owner)
 
+    def token(self, wish: TokenWish) -> str:
+        """Take a token of the home cluster along; the key under which :attr:`tokens_name` holds it.
+        It is empty where nobody has asked for it, as when a person looks at what would be made."""
+        key = f"token-{marks.digest(*map(str, wish))}"
+        self._tokens[key] = base64.b64encode(self.tokens.get(wish, "").encode()).decode()
+        return key
+
+    @property
+    def tokens_name(self) -> str:
+        """The name of the Secret with this pod's own tokens."""
+        owner = (self.stamp.cluster_id, self.stamp.pod_uid, "tokens")
+        return marks.named(self.stamp.pod_name, *owner)
+
     def all(self) -> tuple[Copy, ...]:
         """Every copy to be made; what is not there at home (it was optional) has none."""
         found = [self._copy(key) for key in sorted(self._wanted) if key in self.objects]
         if self._values:
             origin = f"values of pod {self.stamp.namespace}/{self.stamp.pod_name}"
             found.append(Copy(CONFIG_MAP, self.values_name, origin, {"data": self._values}))
+        if self._tokens:
+            origin = f"tokens of pod {self.stamp.namespace}/{self.stamp.pod_name}"
+            content = {"data": self._tokens, "type": "Opaque"}
+            found.append(Copy(SECRET, self.tokens_name, origin, content))
         return tuple(found)
 
     def _keys(self, key: ObjectKey) -> list[str]:

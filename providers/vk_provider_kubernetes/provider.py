@@ -5,11 +5,13 @@ Fed by the core; rests on ``translate``, ``observe``, ``capacity`` (pure) and ``
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from vk_provider.faults import InstanceNotFoundError, ProviderError
+from vk_provider.faults import ConfigError, FieldProblem, InstanceNotFoundError, ProviderError
 from vk_provider.kube.watch import Interrupted, Removed, Resumed, Synced, Upsert, WatchEvent
 from vk_provider.pods.types import Json
 from vk_provider.provider import (
@@ -27,7 +29,7 @@ from vk_provider_kubernetes import explain
 from vk_provider_kubernetes import stamp as marks
 from vk_provider_kubernetes.capacity import room
 from vk_provider_kubernetes.client import RemoteCluster
-from vk_provider_kubernetes.config import DERIVED, KubernetesConfig, parse_config
+from vk_provider_kubernetes.config import DERIVED, HomeApi, KubernetesConfig, parse_config
 from vk_provider_kubernetes.merging import merged
 from vk_provider_kubernetes.observe import observe, removed
 from vk_provider_kubernetes.reachability import Reachability
@@ -37,6 +39,11 @@ from vk_provider_kubernetes.translate import translate
 
 LIST_LAG_SECONDS = 1.0
 """Lists are consistent; the second is for two lists that began together."""
+_PORT = "KUBERNETES_SERVICE_PORT"
+_NO_HOME_API = (
+    "missing, must be given where vk-provider does not run in the home cluster: "
+    "{host: HOST, port: PORT} of its API server as the other cluster's pods reach it"
+)
 
 
 class KubernetesProvider(RemoteStreams):
@@ -56,6 +63,7 @@ class KubernetesProvider(RemoteStreams):
             starting_is_free=True,
             restarts_in_place=True,
             runs_probes=True,
+            hands_on_tokens=config.tokens,
         )
 
     @property
@@ -63,6 +71,9 @@ class KubernetesProvider(RemoteStreams):
         return self._traits
 
     async def __aenter__(self) -> Self:
+        if self._config.tokens and self._config.home_api is None:
+            path = f"{self._context.config_path}.serviceAccountTokens.apiServer"
+            raise ConfigError([FieldProblem(path, _NO_HOME_API)])
         await self._cluster.__aenter__()
         return self
 
@@ -150,4 +161,12 @@ def _owner(pod: Json, context: ProviderContext) -> Stamp | None:
 def factory(config: Mapping[str, Any], context: ProviderContext) -> KubernetesProvider:
     """The entry point ``kubernetes``. Raises ``ConfigError`` with all problems."""
     parsed = parse_config(config, context.config_path, context.node_name, context.backend)
+    if parsed.home_api is None:
+        parsed = replace(parsed, home_api=_own_home_api())
     return KubernetesProvider(parsed, context)
+
+
+def _own_home_api() -> HomeApi | None:
+    """Where this process finds home's API server, if it runs in the home cluster."""
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get(_PORT, "")
+    return HomeApi(host, int(port)) if host and port.isdecimal() else None

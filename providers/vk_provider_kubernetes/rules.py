@@ -19,6 +19,10 @@ HOST_ACCESS = "hostAccess"
 """The configuration switch that lets pods see their remote node's namespaces, files and ports."""
 
 
+TOKENS = "serviceAccountTokens"
+"""The configuration switch that hands on tokens of the home cluster."""
+
+
 class Action(StrEnum):
     """What the translation does with a field."""
 
@@ -60,8 +64,8 @@ def _ignore(why: str, *quiet: Any) -> Rule:
     return Rule(Action.IGNORE, why, quiet=quiet)
 
 
-def _reject(why: str, switch: str = "") -> Rule:
-    return Rule(Action.REJECT, why, switch=switch)
+def _reject(why: str, switch: str = "", type: str = "") -> Rule:
+    return Rule(Action.REJECT, why, type, switch=switch)
 
 
 _HOST = "it would be the other cluster's node; the backend's hostAccess: true allows it"
@@ -70,6 +74,11 @@ _ORDER = "the other cluster has priorities of its own; the backend's priorityCla
 _DISK = "the other cluster has no such disk; use an emptyDir, an ephemeral or a mapped claim"
 _SOURCE = "what the claim would be filled from is in this cluster"
 _CLAIMS = "claims of devices are not known in the other cluster; use resources.limits"
+_TOKEN = (
+    "tokens of this cluster are not given to another one; the backend's "
+    "serviceAccountTokens.enabled: true allows it"
+)
+_ISSUED = "the home cluster issues the token, and a Secret takes it along"
 _COPIED = "the object is copied to the other cluster under another name"
 
 _CONTAINER: Mapping[str, Rule] = {
@@ -134,6 +143,10 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     "SecretEnvSource": {"name": _rewrite("the copy's name")},
     "ConfigMapVolumeSource": {"name": _rewrite("the copy's name")},
     "ConfigMapProjection": {"name": _rewrite("the copy's name")},
+    "ServiceAccountTokenProjection": {
+        "audience": _resolve(_ISSUED),
+        "expirationSeconds": _resolve(_ISSUED),
+    },
     "SecretVolumeSource": {"secretName": _rewrite("the copy's name")},
     "SecretProjection": {"name": _rewrite("the copy's name")},
     "DownwardAPIVolumeSource": {
@@ -152,7 +165,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "downwardAPI": _resolve("home's values", "DownwardAPIProjection"),
         "podCertificate": _reject("the signers of pod certificates are this cluster's"),
         "secret": _resolve(_COPIED, "SecretProjection"),
-        "serviceAccountToken": _reject("tokens of this cluster are not given to another one"),
+        "serviceAccountToken": _reject(_TOKEN, TOKENS, "ServiceAccountTokenProjection"),
     },
     "PersistentVolumeClaimSpec": {
         "dataSource": _reject(_SOURCE),

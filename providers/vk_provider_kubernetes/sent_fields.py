@@ -91,6 +91,7 @@ SENT: Mapping[str, str] = {
         seLinuxOptions:SELinuxOptions seccompProfile:SeccompProfile
         windowsOptions:WindowsSecurityContextOptions
     """,
+    "ServiceAccountTokenProjection": "path",
     "SleepAction": "seconds",
     "Sysctl": "name value",
     "TCPSocketAction": "host port",

@@ -17,12 +17,13 @@ from typing import Any
 from vk_provider.faults import UnsupportedFieldsError
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.references import SECRET
-from vk_provider.pods.types import FieldNote, Json, ResolvedContainer, ResolvedPod
+from vk_provider.pods.types import FieldNote, Json, ResolvedPod
 from vk_provider_kubernetes import environment, volumes
 from vk_provider_kubernetes import stamp as marks
 from vk_provider_kubernetes.config import KubernetesConfig
+from vk_provider_kubernetes.containers import Containers
 from vk_provider_kubernetes.copies import Copies, Copy
-from vk_provider_kubernetes.rules import HOST_ACCESS
+from vk_provider_kubernetes.rules import HOST_ACCESS, TOKENS
 from vk_provider_kubernetes.walk import Findings, sent
 
 GATE = "vk-provider.dev/copies"
@@ -46,10 +47,11 @@ class Translation:
 
 def translate(pod: ResolvedPod, config: KubernetesConfig) -> Translation:
     """Everything to be created. Raises ``UnsupportedFieldsError`` with every field at once."""
-    findings = Findings(frozenset({HOST_ACCESS}) if config.host_access else frozenset())
-    copies = Copies(pod.stamp, pod.objects)
+    switches = {HOST_ACCESS: config.host_access, TOKENS: config.tokens}
+    findings = Findings(frozenset(name for name, is_on in switches.items() if is_on))
+    copies = Copies(pod.stamp, pod.objects, pod.tokens)
     spec = mapping(pod.pod, "spec")
-    _want_all(pod, spec, copies)
+    _want_all(pod, spec, copies, config)
     remote = _spec(pod, spec, config, copies, findings)
     if findings.problems:
         raise UnsupportedFieldsError(tuple(findings.problems))
@@ -81,10 +83,10 @@ def _theirs(own: Json, field: str) -> dict[str, str]:
     return {k: v for k, v in strings(own, field).items() if not k.startswith(_NOT_SENT)}
 
 
-def _want_all(pod: ResolvedPod, spec: Json, copies: Copies) -> None:
+def _want_all(pod: ResolvedPod, spec: Json, copies: Copies, config: KubernetesConfig) -> None:
     for container in (*pod.init_containers, *pod.containers):
         environment.want(container.spec, copies)
-    volumes.want(spec, copies)
+    volumes.want(spec, copies, tokens=config.tokens)
     for _, secret in mappings(spec, "imagePullSecrets"):
         copies.want(SECRET, text(secret, "name"))
 
@@ -93,9 +95,10 @@ def _spec(
     pod: ResolvedPod, spec: Json, config: KubernetesConfig, copies: Copies, findings: Findings
 ) -> dict[str, Any]:
     found = sent(spec, "PodSpec", "spec", findings)
+    containers = Containers(pod, config, copies, findings)
     parts: dict[str, Any] = {
-        "initContainers": [_container(each, copies, findings) for each in pod.init_containers],
-        "containers": [_container(each, copies, findings) for each in pod.containers],
+        "initContainers": containers.translated(pod.init_containers),
+        "containers": containers.translated(pod.containers),
         "volumes": volumes.Volumes(pod, config, copies, findings).translated(),
         "imagePullSecrets": list(_pull_secrets(spec, copies)),
         "tolerations": [*_tolerations(spec, findings), *map(dict, config.tolerations)],
@@ -114,11 +117,6 @@ def _spec(
 def _hostname(pod: ResolvedPod, spec: Json) -> str:
     """What ``hostname`` prints at home: the name that was set, or the pod's, cut as a kubelet."""
     return text(spec, "hostname") or pod.stamp.pod_name[:MAX_HOSTNAME].rstrip("-.")
-
-
-def _container(container: ResolvedContainer, copies: Copies, findings: Findings) -> dict[str, Any]:
-    found = sent(container.spec, "Container", container.field_path, findings)
-    return found | environment.environment(container, copies, findings)
 
 
 def _pull_secrets(spec: Json, copies: Copies) -> Iterator[dict[str, str]]:

@@ -11,13 +11,14 @@ from typing import Any
 
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.references import CONFIG_MAP, SECRET, is_token_volume
+from vk_provider.pods.tokens import wish
 from vk_provider.pods.types import Json, ResolvedPod
 from vk_provider_kubernetes import downward
 from vk_provider_kubernetes.config import KubernetesConfig
 from vk_provider_kubernetes.copies import Copies
 from vk_provider_kubernetes.walk import Findings, sent
 
-_TOKEN = "the home cluster's token, which admission added, is of no use in another cluster"
+_TOKEN = "the home cluster's token, which admission added, is not given to another cluster"
 _OBJECTS = {
     "configMap": (CONFIG_MAP, "name", "ConfigMapVolumeSource"),
     "secret": (SECRET, "secretName", "SecretVolumeSource"),
@@ -28,11 +29,11 @@ _PARTS = {
 }
 
 
-def want(spec: Json, copies: Copies) -> None:
-    """Note every object that the pod's volumes show."""
+def want(spec: Json, copies: Copies, *, tokens: bool = False) -> None:
+    """Note every object that the pod's volumes show; with ``tokens`` what stands beside those."""
     for _, volume in mappings(spec, "volumes"):
         _want(volume, _OBJECTS, copies)
-        if not is_token_volume(volume):
+        if tokens or not is_token_volume(volume):
             for _, part in mappings(mapping(volume, "projected"), "sources"):
                 _want(part, _PARTS, copies)
 
@@ -59,7 +60,7 @@ class Volumes:
         found = []
         for index, volume in mappings(mapping(self.pod.pod, "spec"), "volumes"):
             path = f"spec.volumes[{index}]"
-            if is_token_volume(volume):
+            if is_token_volume(volume) and not self.config.tokens:
                 self.findings.note(path, _TOKEN)
             else:
                 found.append(self._volume(volume, path))
@@ -114,5 +115,13 @@ class Volumes:
             source, where = mapping(part, "downwardAPI"), f"{path}.downwardAPI"
             sent(source, "DownwardAPIProjection", where, self.findings)
             return downward.split(self.pod, source, where, self.copies, self.findings)
+        if "serviceAccountToken" in part and self.config.tokens:
+            return [self._token(mapping(part, "serviceAccountToken"))]
         found = dict(self._of_objects(part, _PARTS, path))
         return [found] if found else []
+
+    def _token(self, source: Json) -> dict[str, Any]:
+        """From the pod's own Secret, whose content follows when the token is renewed."""
+        key = self.copies.token(wish(self.pod.pod, source))
+        item = {"key": key, "path": text(source, "path")}
+        return {"secret": {"name": self.copies.tokens_name, "items": [item]}}

@@ -23,6 +23,7 @@ from vk_provider.kube.client import KubeClient
 from vk_provider.kube.events import EventRecorder
 from vk_provider.kube.references import ReferenceCache
 from vk_provider.kube.services import Services
+from vk_provider.kube.tokens import TokenSource
 from vk_provider.kube.writer import StatusWriter
 from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
@@ -98,6 +99,8 @@ class Assembly:
         if any(provider.traits.reaches_services for provider in providers.values()):
             self.services = Services(self.client)
         preparer = self._preparer()
+        if any(provider.traits.hands_on_tokens for provider in providers.values()):
+            preparer.tokens = TokenSource(self.client, self.shell.clock.now)
         self.workers = PodWorkers(
             self._facts(), self.threshold, self.pace, self._actions(preparer), self.shell
         )

@@ -69,6 +69,11 @@ def secrets(namespace: str) -> str:
     return _core("secrets", namespace)
 
 
+def token_requests(namespace: str, service_account: str) -> str:
+    """Where tokens of one ServiceAccount are asked for."""
+    return _core("serviceaccounts", namespace, service_account) + "/token"
+
+
 def services(namespace: str) -> str:
     """The Services of one namespace."""
     return _core("services", namespace)

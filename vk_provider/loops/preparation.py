@@ -18,6 +18,7 @@ from vk_provider.faults import (
 )
 from vk_provider.kube.references import ReferenceCache
 from vk_provider.kube.services import Services
+from vk_provider.kube.tokens import TokenSource
 from vk_provider.loops.backend import Backend
 from vk_provider.placement.ranking import Choice, rank
 from vk_provider.pods.events import WaitingReason
@@ -44,6 +45,9 @@ class PreparationSettings:
 class Preparer:
     """Makes one pod ready to be created."""
 
+    tokens: TokenSource | None = None
+    """Where a backend hands on tokens of the home cluster."""
+
     def __init__(
         self,
         settings: PreparationSettings,
@@ -61,6 +65,12 @@ class Preparer:
     def release(self, uid: PodUID) -> None:
         """The pod needs its references no more."""
         self._references.release(uid)
+        if self.tokens is not None:
+            self.tokens.release(uid)
+
+    def is_due(self, uid: PodUID) -> bool:
+        """Whether the pod is to be resolved again, for a token that grows old."""
+        return self.tokens is not None and self.tokens.is_due(uid)
 
     async def resolved(self, uid: PodUID, pod: Json) -> ResolvedPod | None:
         """The pod with its references as they are now; None while one of them is missing."""
@@ -87,7 +97,7 @@ class Preparer:
 
     async def _unreadable(self, uid: PodUID, pod: Json) -> str:
         """Which references we may not read, in words; that is not the same as their absence."""
-        keys, granted = referenced(pod), self._settings.namespaces
+        keys, granted = self._referenced(pod), self._settings.namespaces
         outside = sorted(
             {key.namespace for key in keys if granted and key.namespace not in granted}
         )
@@ -106,7 +116,7 @@ class Preparer:
 
     async def _resolve(self, pod: Json, wishes: PlacementHints) -> ResolvedPod | Missing:
         objects: dict[ObjectKey, Json | None] = {
-            key: await self._references.get(key) for key in referenced(pod)
+            key: await self._references.get(key) for key in self._referenced(pod)
         }
         services = None
         if self._services is not None:
@@ -119,8 +129,12 @@ class Preparer:
             services,
             settings.capacity,
             wishes,
+            await self.tokens.of(pod) if self.tokens is not None else None,
         )
         return resolve(pod, objects, given)
+
+    def _referenced(self, pod: Json) -> frozenset[ObjectKey]:
+        return referenced(pod, with_tokens=self.tokens is not None)
 
     async def _place(self, resolved: ResolvedPod) -> Prepared:
         notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)

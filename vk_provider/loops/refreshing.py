@@ -109,7 +109,8 @@ class Refresher:
         brought = self._brought.get(record.uid)
         if brought is None and self._is_fresh(record):
             brought = self._brought[record.uid] = face
-        return brought != face or record.uid in self._stale
+        is_stale = record.uid in self._stale or self._preparer.is_due(record.uid)
+        return brought != face or is_stale
 
     def _is_fresh(self, record: Record) -> bool:
         """Made by this process, in a call whose outcome is known: then it has all of it."""

@@ -240,7 +240,9 @@ def _notes(workload: Workload, candidates: Sequence[Candidate]) -> Iterator[str]
         )
     spec = workload.pod["spec"]
     if any(is_token_volume(volume) for _, volume in mappings(spec, "volumes")):
-        yield "the volume with the token for the home cluster's API is dropped"
+        keepers = [one.name for one in candidates if _hands_on_tokens(one)]
+        kept = f", except on {', '.join(keepers)}" if keepers else ""
+        yield f"the volume with the token for the home cluster's API is dropped{kept}"
     tolerations = [entry for _, entry in mappings(spec, "tolerations")]
     taints = {str(taint): taint for one in candidates for taint in one.node.permanent_taints}
     for taint in taints.values():
@@ -249,6 +251,10 @@ def _notes(workload: Workload, candidates: Sequence[Candidate]) -> Iterator[str]
         ):
             place = workload.in_document("spec.tolerations")
             yield f"to let it come here, add to {place}:\n{_toleration(taint)}"
+
+
+def _hands_on_tokens(candidate: Candidate) -> bool:
+    return candidate.provider is not None and candidate.provider.traits.hands_on_tokens
 
 
 def _toleration(taint: Json) -> str:

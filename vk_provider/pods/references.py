@@ -30,17 +30,19 @@ class ObjectKey(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
-def referenced(pod: Json) -> frozenset[ObjectKey]:
-    """Every ConfigMap and Secret the pod names, optional or not, wherever it names them."""
+def referenced(pod: Json, *, with_tokens: bool = False) -> frozenset[ObjectKey]:
+    """Every ConfigMap and Secret the pod names, optional or not, wherever it names them; those of
+    the volume that admission added only ``with_tokens``."""
     namespace = text(mapping(pod, "metadata"), "namespace")
     spec = mapping(pod, "spec")
-    found = [*_of_containers(spec), *_of_volumes(spec), *_of_pull_secrets(spec)]
+    volumes = _of_volumes(spec, with_tokens)
+    found = [*_of_containers(spec), *volumes, *_of_pull_secrets(spec)]
     return frozenset(ObjectKey(kind, namespace, name) for kind, name in found if name)
 
 
 def is_token_volume(volume: Json) -> bool:
-    """Is it the volume that admission added? It is dropped: an instance outside the cluster can
-    use neither the token nor the CA, and the user never asked for them."""
+    """Is it the volume that admission added? It is dropped unless a backend hands tokens on: the
+    user never asked for them."""
     sources = mappings(mapping(volume, "projected"), "sources")
     return text(volume, "name").startswith(TOKEN_VOLUME_PREFIX) and any(
         "serviceAccountToken" in source for _, source in sources
@@ -59,9 +61,9 @@ def _of_containers(spec: Json) -> Iterator[tuple[str, str]]:
                 yield SECRET, text(mapping(origin, "secretKeyRef"), "name")
 
 
-def _of_volumes(spec: Json) -> Iterator[tuple[str, str]]:
+def _of_volumes(spec: Json, with_tokens: bool) -> Iterator[tuple[str, str]]:
     for _, volume in mappings(spec, "volumes"):
-        if is_token_volume(volume):
+        if is_token_volume(volume) and not with_tokens:
             continue
         yield CONFIG_MAP, text(mapping(volume, "configMap"), "name")
         yield SECRET, text(mapping(volume, "secret"), "secretName")

@@ -14,11 +14,12 @@ from vk_provider.pods.downward import PodFields
 from vk_provider.pods.environment import Environment
 from vk_provider.pods.expansion import Expander
 from vk_provider.pods.gpus import gpu_request
-from vk_provider.pods.lookup import Lookup, MissingReference
+from vk_provider.pods.lookup import Lookup, MissingReference, Reference
 from vk_provider.pods.pull_secrets import PullCredentials, pull_credentials
 from vk_provider.pods.reading import mapping, mappings, text, texts
-from vk_provider.pods.references import ObjectKey, is_token_volume
+from vk_provider.pods.references import CONFIG_MAP, ObjectKey, is_token_volume
 from vk_provider.pods.services import service_environment
+from vk_provider.pods.tokens import TokenWish
 from vk_provider.pods.types import (
     Json,
     PlacementHints,
@@ -42,6 +43,7 @@ class ResolveInput:
 
     ``services`` is None where an instance can't reach ClusterIPs: then no service variables.
     ``capacity`` (the node's) is what an unset limit reads as in a ``resourceFieldRef``.
+    ``tokens`` is None where no backend hands the home cluster's on: then nobody needs its CA.
     """
 
     cluster_id: str
@@ -50,6 +52,7 @@ class ResolveInput:
     services: Sequence[Json] | None = None
     capacity: Mapping[str, str] = field(default_factory=dict)
     hints: PlacementHints = field(default_factory=PlacementHints)
+    tokens: Mapping[TokenWish, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,9 @@ def resolve(
     containers = _Containers.of(pod, given, lookup)
     init, main = containers.resolved("initContainers"), containers.resolved("containers")
     pulls = pull_credentials(pod, objects, [each.image for each in (*init, *main)])
+    tokens = given.tokens or {}
+    if tokens:
+        _look_for_authorities(pod, lookup)
     events = _events(lookup, pulls)
     if lookup.missing:
         return Missing(tuple(dict.fromkeys(lookup.missing)), events)
@@ -90,9 +96,12 @@ def resolve(
         unresolvable=tuple(dict.fromkeys(lookup.unresolvable)),
         events=events,
         secret_values=frozenset(
-            lookup.secret_values | {each.password for each in pulls.credentials}
+            lookup.secret_values
+            | {each.password for each in pulls.credentials}
+            | set(tokens.values())
         ),
         objects={key: found for key, found in objects.items() if found is not None},
+        tokens=tokens,
     )
 
 
@@ -149,6 +158,16 @@ def _without_token_mounts(pod: Json, container: Json) -> Json:
     mounts = [mount for _, mount in mappings(container, "volumeMounts")]
     kept = [mount for mount in mounts if text(mount, "name") not in dropped]
     return container if len(kept) == len(mounts) else {**container, "volumeMounts": kept}
+
+
+def _look_for_authorities(pod: Json, lookup: Lookup) -> None:
+    """What stands beside an injected token: it is published a moment after its namespace."""
+    for index, volume in mappings(mapping(pod, "spec"), "volumes"):
+        if is_token_volume(volume):
+            for part, source in mappings(mapping(volume, "projected"), "sources"):
+                path = f"spec.volumes[{index}].projected.sources[{part}].configMap"
+                if "configMap" in source:
+                    lookup.entries(Reference.read(CONFIG_MAP, mapping(source, "configMap"), path))
 
 
 def _stamp(pod: Json, given: ResolveInput) -> Stamp:

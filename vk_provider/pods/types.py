@@ -243,6 +243,8 @@ class ResolvedPod:
     ``secret_values`` is what :func:`vk_provider.pods.masking.masked` hides from people.
     ``objects`` are the ConfigMaps and Secrets themselves, by :class:`.references.ObjectKey`, for a
     provider that keeps references instead of values; what is not there at home is not in it.
+    ``tokens`` are the home cluster's, by :class:`.tokens.TokenWish`, where a backend of the node
+    hands them on (``ProviderTraits.hands_on_tokens``).
     """
 
     stamp: Stamp
@@ -257,6 +259,7 @@ class ResolvedPod:
     events: tuple[ReferenceEvent, ...] = ()
     secret_values: frozenset[str] = field(default=frozenset(), repr=False)
     objects: Mapping[Any, Json] = field(default_factory=dict, repr=False)
+    tokens: Mapping[Any, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,10 @@ from vk_provider.kube import paths
         (paths.namespace("kube-system"), "/api/v1/namespaces/kube-system"),
         (paths.event("ns", "a.1"), "/api/v1/namespaces/ns/events/a.1"),
         (paths.lease("ns", "n"), "/apis/coordination.k8s.io/v1/namespaces/ns/leases/n"),
+        (
+            paths.token_requests("ns", "robot"),
+            "/api/v1/namespaces/ns/serviceaccounts/robot/token",
+        ),
         (paths.token_reviews(), "/apis/authentication.k8s.io/v1/tokenreviews"),
         (
             paths.subject_access_reviews(),

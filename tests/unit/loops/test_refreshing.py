@@ -56,6 +56,11 @@ class Preparer:
     """Resolves every pod, unless something is missing."""
 
     missing = False
+    due = False
+
+    def is_due(self, uid: PodUID) -> bool:
+        """Whether a token grows old."""
+        return self.due
 
     async def resolved(self, uid: PodUID, pod: Json) -> ResolvedPod | None:
         """The pod, or nothing."""
@@ -188,6 +193,17 @@ async def test_a_missing_reference_leaves_the_copy_as_it_is() -> None:
     await bench.refresher.once()
 
     assert bench.refreshed == 0
+
+
+async def test_a_token_that_grows_old_is_replaced() -> None:
+    """Long before it expires."""
+    bench = Bench(made=LATER)
+    await bench.refresher.once()
+
+    bench.preparer.due = True
+    await bench.refresher.once()
+
+    assert bench.refreshed == 1
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,15 @@ def test_a_missing_toleration_is_told_and_not_held_against_it(
         )
 
 
+def test_who_hands_the_token_on_is_named() -> None:
+    """The others drop it."""
+    keeper = Candidate("keeper", "fake", VIEW, cast("Provider", Backend(hands_on_tokens=True)))
+
+    notes = report(deployment(), keeper).notes
+
+    assert any(note.endswith("is dropped, except on keeper") for note in notes)
+
+
 def test_probes_that_nobody_runs_are_noted() -> None:
     """Unless the backend runs them or has said so itself."""
     text = deployment(container="livenessProbe: {exec: {command: [x]}}")

@@ -59,3 +59,11 @@ def test_a_pod_without_a_spec_refers_to_nothing() -> None:
 def test_a_key_reads_as_kind_namespace_and_name() -> None:
     """Its text is what messages show."""
     assert str(ObjectKey("Secret", "ns", "a")) == "Secret ns/a"
+
+
+def test_what_stands_beside_an_injected_token_counts_only_where_tokens_are_handed_on() -> None:
+    """Nobody else needs the home cluster's CA."""
+    pod = {"metadata": {"namespace": "ns"}, "spec": {"volumes": [TOKEN_VOLUME]}}
+
+    assert referenced(pod) == frozenset()
+    assert referenced(pod, with_tokens=True) == {ObjectKey("ConfigMap", "ns", "kube-root-ca.crt")}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey, referenced
 from vk_provider.pods.resolve import Missing, ResolveInput, resolve
+from vk_provider.pods.tokens import TokenWish
 from vk_provider.pods.types import Json, PlacementHints, ResolvedPod
 from vk_provider.testing.builders import (
     CLUSTER_ID,
@@ -34,6 +36,7 @@ TOKEN = {
     "name": "kube-api-access-abcde",
     "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]},
 }
+AUTHORITIES = {"configMap": {"name": "kube-root-ca.crt"}}
 
 
 def full_pod() -> dict[str, Any]:
@@ -122,6 +125,26 @@ def test_the_token_volume_of_admission_is_dropped() -> None:
     assert outcome.unresolvable == ()
     assert [m["name"] for m in outcome.containers[0].spec["volumeMounts"]] == ["files"]
     assert outcome.init_containers[0].spec is outcome.pod["spec"]["initContainers"][0]
+
+
+def test_tokens_are_handed_on_with_the_authorities_beside_them() -> None:
+    """Those are published a moment after their namespace: until then the pod waits."""
+    wish = TokenWish("default", "default", "", 3600)
+    given = replace(GIVEN, tokens={wish: "hush-token"})
+    token = {"serviceAccountToken": {"path": "token"}}
+    volume = {**TOKEN, "projected": {"sources": [token, AUTHORITIES]}}
+    pod = make_pod(volumes=[{"name": "e", "emptyDir": {}}, volume])
+    key = ObjectKey(CONFIG_MAP, "default", "kube-root-ca.crt")
+
+    waits = resolve(pod, {}, given)
+    ready = resolve(pod, {key: {"data": {"ca.crt": "pem"}}}, given)
+
+    assert isinstance(waits, Missing)
+    assert waits.message == 'configmap "kube-root-ca.crt" not found'
+    assert isinstance(ready, ResolvedPod)
+    assert ready.tokens == {wish: "hush-token"}
+    assert "hush-token" in ready.secret_values
+    assert "hush" not in repr(ready)
 
 
 def test_service_variables_come_only_where_services_are_reached() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from vk_provider_kubernetes.config import DERIVED, KubernetesConfig, default_namespace, parse_config
+from vk_provider_kubernetes.config import (
+    DERIVED,
+    HomeApi,
+    KubernetesConfig,
+    default_namespace,
+    parse_config,
+)
 
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.secrets import SecretSource
@@ -99,3 +105,26 @@ def test_the_namespace_is_named_after_the_node(name: str) -> None:
     assert len(found) <= 63
     assert "." not in found
     assert found.startswith(("vk-burst", "vk-gpu-cheap", "vk-nnn"))
+
+
+def test_tokens_are_handed_on_only_where_it_is_said() -> None:
+    """With the place of home's API server, or without."""
+    server = {"host": "10.0.0.1"}
+    found = parse(kubeconfig="k", serviceAccountTokens={"enabled": True, "apiServer": server})
+
+    assert found.tokens
+    assert found.home_api == HomeApi("10.0.0.1", 443)
+    assert not parse(kubeconfig="k").tokens
+    assert parse(kubeconfig="k", serviceAccountTokens={"enabled": True}).home_api is None
+
+
+def test_the_place_of_the_api_server_is_checked() -> None:
+    """By its path."""
+    server = {"host": "https://x", "port": 0, "name": "y"}
+
+    assert problems(kubeconfig="k", serviceAccountTokens={"apiServer": server, "on": True}) == {
+        "config.serviceAccountTokens.apiServer.host",
+        "config.serviceAccountTokens.apiServer.port",
+        "config.serviceAccountTokens.apiServer.name",
+        "config.serviceAccountTokens.on",
+    }

@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from vk_provider_kubernetes.config import KubernetesConfig
 from vk_provider_kubernetes.copies import Copies
+from vk_provider_kubernetes.rules import TOKENS
 from vk_provider_kubernetes.volumes import Volumes, want
 from vk_provider_kubernetes.walk import Findings
 
-from vk_provider.pods.references import CONFIG_MAP, SECRET
+from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
+from vk_provider.pods.tokens import TokenWish
 from vk_provider.testing.builders import make_resolved_pod
+
+NAMESPACE_FILE = {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}
 
 
 def translated(
@@ -103,6 +107,35 @@ def test_tokens_of_this_cluster_are_refused(config: KubernetesConfig) -> None:
     assert found[0]["projected"]["sources"] == []
     path = "spec.volumes[0].projected.sources[0].serviceAccountToken"
     assert [each.path for each in findings.problems] == [path]
+
+
+def test_tokens_come_from_a_secret_of_the_pods_own_where_that_is_allowed(
+    config: KubernetesConfig,
+) -> None:
+    """The injected volume whole, with home's CA and namespace."""
+    sources = [
+        {"serviceAccountToken": {"path": "token", "audience": "vault", "expirationSeconds": 600}},
+        {"configMap": {"name": "kube-root-ca.crt"}},
+        {"downwardAPI": {"items": [NAMESPACE_FILE]}},
+    ]
+    volume = {"name": "kube-api-access-abcde", "projected": {"sources": sources}}
+    ca = {ObjectKey(CONFIG_MAP, "default", "kube-root-ca.crt"): {"data": {"ca.crt": "pem"}}}
+    pod = make_resolved_pod(objects=ca, volumes=[volume])
+    wish = TokenWish("default", "default", "vault", 600)
+    copies, findings = Copies(pod.stamp, ca, {wish: "secret"}), Findings(frozenset({TOKENS}))
+    want(pod.pod["spec"], copies, tokens=True)
+
+    (found,) = Volumes(pod, replace(config, tokens=True), copies, findings).translated()
+
+    token, authorities, namespace = found["projected"]["sources"]
+    assert token["secret"]["name"] == copies.tokens_name
+    ((item),) = token["secret"]["items"]
+    made = {copy.name: copy.content["data"] for copy in copies.all()}
+    assert made[copies.tokens_name] == {item["key"]: "c2VjcmV0"}
+    assert item["path"] == "token"
+    assert made[authorities["configMap"]["name"]] == {"ca.crt": "pem"}
+    assert made[namespace["configMap"]["name"]] == {"value-0": "default"}
+    assert findings.problems == []
 
 
 def test_the_token_that_admission_added_is_dropped_with_a_note(config: KubernetesConfig) -> None:
