@@ -20,6 +20,7 @@ from benchmarks import report
 from benchmarks.measure import Round, RoundError, measure
 from benchmarks.nodes import CANDIDATES, GO, OURS
 from tests.rig.builds import BuildError, build_all
+from tests.rig.interrupt import until_interrupted
 from tests.rig.progress import say
 from tests.rig.recipes import CONTROL_PLANE, kube_version
 from tests.rig.toolchain import ToolchainError
@@ -117,4 +118,4 @@ def _write(path: Path, rounds: dict[str, list[Round]], found: list[report.Aim]) 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_interrupted(main))

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ from vk_provider.settings_file import load_settings
 from vk_provider.yaml_documents import Complaint, read_documents
 
 DONE, FAULT, MISUSE = 0, 1, 2
+INTERRUPTED = 128 + signal.SIGINT  # as a shell says it of a program that Ctrl-C ended
 
 Result = TypeVar("Result")
 
@@ -55,17 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
     except KeyboardInterrupt:
-        return FAULT
+        return INTERRUPTED
     return code
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    nodes = load_settings(_files(arguments.file))
+    settings = load_settings(_files(arguments.file))
     log.set_up(arguments.log_level, arguments.log_format)
     # Only this command needs the whole machinery, whose import takes longer than all others run.
     from vk_provider import app
 
-    return _finish(app.run(nodes, arguments.kubeconfig, arguments.context))
+    return _finish(app.run(settings, arguments.kubeconfig, arguments.context))
 
 
 def _finish(work: Coroutine[Any, Any, Result]) -> Result:
@@ -83,8 +85,12 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    for node in load_settings(_files(arguments.file)):
+    settings = load_settings(_files(arguments.file))
+    for node in settings.nodes:
         say(_summary(node))
+    if settings.bursting is not None:
+        source = settings.bursting.source
+        say(f"{source}: bursting is valid" if source else "bursting: the defaults apply")
     return DONE
 
 
@@ -106,7 +112,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if complaints:
         raise ConfigError(str(complaint) for complaint in complaints)
     if arguments.config:
-        candidates = configured(load_settings(_files(arguments.config)))
+        candidates = configured(load_settings(_files(arguments.config)).nodes)
     else:
         candidates = with_defaults()
     reports = explain(manifests, candidates)
@@ -119,9 +125,14 @@ def _simulate(arguments: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser(prog=f"vk-provider simulate {arguments.name}")
     parser.add_argument("--log-level", default="info", choices=_LOG_LEVELS)
     simulator.add_arguments(parser)
-    own = parser.parse_args(arguments.rest)
+    own = parser.parse_args(arguments.flags)
     log.set_up(own.log_level)
-    _finish(simulator.serve(own))
+    try:
+        _finish(simulator.serve(own))
+    except OSError as error:
+        reason = error.strerror or error
+        complain(f"vk-provider: can't listen: {reason}; see --host, and --port 0 takes a free one")
+        return FAULT
     return DONE
 
 
@@ -164,7 +175,9 @@ def _parser() -> argparse.ArgumentParser:
     names = ", ".join(installed(SIMULATORS)) or "none installed"
     simulate = _command(commands, "simulate", _simulate, f"run a backend's simulator ({names})")
     simulate.add_argument("name", metavar="NAME", help=names)
-    simulate.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    flags_help = "its own flags: vk-provider simulate NAME --help"
+    flags = simulate.add_argument("flags", nargs=argparse.REMAINDER, help=flags_help)
+    flags.required = False  # else argparse names it beside a missing NAME
 
     _command(commands, "version", _version, "print the version and what is installed")
     return parser

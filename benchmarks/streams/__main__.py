@@ -21,6 +21,7 @@ from benchmarks.streams.clients import ClientError
 from benchmarks.streams.go_program import go_program
 from benchmarks.streams.measure import Found, Sizes, measure
 from tests.rig.builds import BuildError, build_all
+from tests.rig.interrupt import until_interrupted
 from tests.rig.recipes import CONTROL_PLANE, kube_version
 from tests.rig.toolchain import ToolchainError
 
@@ -79,4 +80,4 @@ def _write(path: Path, found: Found, judged: list[Aim]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_interrupted(main))

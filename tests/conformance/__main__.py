@@ -10,6 +10,7 @@ from tests.conformance import netns
 from tests.conformance.build import suite_binary
 from tests.conformance.run import POD_TESTS, STATISTICS_TESTS, Report, run
 from tests.rig.builds import BuildError, build_all
+from tests.rig.interrupt import until_interrupted
 from tests.rig.recipes import CONTROL_PLANE, kube_version
 from tests.rig.toolchain import ToolchainError
 
@@ -48,4 +49,4 @@ def _show(report: Report, *, verbose: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_interrupted(main))

@@ -10,6 +10,7 @@ import time
 from tests.demo.acts import ACTS, Script
 from tests.demo.show import Show
 from tests.demo.stage import DemoError, set_up
+from tests.rig.interrupt import until_interrupted
 
 
 async def play(script: Script) -> int:
@@ -39,4 +40,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_interrupted(main))

@@ -9,6 +9,7 @@ import sys
 
 from tests.rig import recipes
 from tests.rig.builds import BuildError, build_all
+from tests.rig.interrupt import until_interrupted
 from tests.rig.toolchain import ToolchainError
 
 
@@ -17,12 +18,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rig", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     build = commands.add_parser("build", help="build programs into the cache, print their paths")
-    build.add_argument("names", nargs="*", help=f"any of {', '.join(recipes.PROGRAMS)}")
+    build.add_argument("names", nargs="*", metavar="NAME", help=", ".join(recipes.PROGRAMS))
     commands.add_parser("up", help="run a control plane until Ctrl-C, print its kubeconfig")
     chosen = parser.parse_args()
     if chosen.command == "up":
         asyncio.run(_up())
         return 0
+    unknown = [name for name in chosen.names if name not in recipes.PROGRAMS]
+    if unknown:
+        parser.error(f"no recipe for {', '.join(unknown)}; known: {', '.join(recipes.PROGRAMS)}")
     return _build(chosen.names or [*recipes.CONTROL_PLANE, "kwok"])
 
 
@@ -50,4 +54,4 @@ async def _up() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_interrupted(main))

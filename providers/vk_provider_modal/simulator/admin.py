@@ -38,7 +38,15 @@ def make_app(state: State) -> web.Application:
     app = web.Application()
     for method, path, work in ROUTES:
         app.router.add_route(method, f"/_sim{path}", _served(state, work))
+    for path in ("/", "/_sim"):
+        app.router.add_get(path, _index)
     return app
+
+
+async def _index(_: web.Request) -> web.Response:
+    """What there is to ask, from the first lines of what answers."""
+    lines = {(work.__doc__ or "").partition("\n")[0].replace("``", ""): None for *_, work in ROUTES}
+    return web.Response(text="\n".join(("The back door of the simulator:", "", *lines, "")))
 
 
 def _served(state: State, work: Work) -> Callable[[web.Request], Awaitable[web.Response]]:

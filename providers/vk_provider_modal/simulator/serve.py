@@ -21,6 +21,7 @@ from grpclib.protocol import H2Protocol
 from grpclib.server import Server
 from modal_proto import api_pb2, task_command_router_pb2
 
+from vk_provider.arguments import count, port, quantity, span
 from vk_provider_modal.simulator import admin, control
 from vk_provider_modal.simulator.router import Router
 from vk_provider_modal.simulator.service import DetailsCodec, Servable
@@ -106,56 +107,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--host", default=defaults.host,
         help="address to listen on, best a local one (default %(default)s)")  # fmt: skip
-    add("--port", type=int, default=8686, help="port, 0 takes a free one (default %(default)s)")
-    add("--admin-port", type=int, default=8687, metavar="PORT",
+    add("--port", type=port, default=8686, help="port, 0 takes a free one (default %(default)s)")
+    add("--admin-port", type=port, default=8687, metavar="PORT",
         help="port of the back door, 0 takes a free one (default %(default)s)")  # fmt: skip
-    add("--token", metavar="ID:SECRET", help="accept only this pair (default: any)")
+    add("--token", type=_token, metavar="ID:SECRET", help="accept only this pair (default: any)")
     add(
-        "--speed", type=float, default=1.0, metavar="X",
+        "--speed", type=quantity, default=1.0, metavar="X",
         help="simulated seconds per second; 0 stands still until /_sim/clock/advance",
     )  # fmt: skip
-    add("--queue-seconds", type=float, default=0.0, metavar="S",
+    add("--queue-seconds", type=quantity, default=0.0, metavar="S",
         help="how long a sandbox waits for a machine (default %(default)s)")  # fmt: skip
-    add("--start-seconds", type=float, default=defaults.start_seconds, metavar="S",
+    add("--start-seconds", type=quantity, default=defaults.start_seconds, metavar="S",
         help="how long a container takes to start (default %(default)s)")  # fmt: skip
-    add("--list-lag-seconds", type=float, default=0.0, metavar="S",
+    add("--list-lag-seconds", type=quantity, default=0.0, metavar="S",
         help="how long lists lag behind creates and ends")  # fmt: skip
-    add("--create-latency-ms", default="0", metavar="LOW-HIGH",
+    add("--create-latency-ms", type=span, default="0", metavar="LOW-HIGH",
         help="latency of create calls, drawn evenly, e.g. 50-500")  # fmt: skip
-    add("--page-size", type=int, default=defaults.page_size, metavar="N",
+    add("--page-size", type=count(1), default=defaults.page_size, metavar="N",
         help="most sandboxes on one page of a list (default %(default)s)")  # fmt: skip
-    add("--creates-per-second", type=float, default=0.0, metavar="N",
+    add("--creates-per-second", type=quantity, default=0.0, metavar="N",
         help="rate limit of creates (default: none)")  # fmt: skip
-    add("--create-burst", type=int, default=defaults.create_burst, metavar="N",
+    add("--create-burst", type=count(1), default=defaults.create_burst, metavar="N",
         help="so many creates at once under the rate limit (default %(default)s)")  # fmt: skip
     add("--allow-exec", action="store_true",
         help="run commands of exec on this machine (default: refuse them)")  # fmt: skip
-    add("--foreign-sandboxes", type=int, default=0, metavar="N", help="of somebody else's")
+    add("--foreign-sandboxes", type=count(0), default=0, metavar="N", help="of somebody else's")
     add("--seed", type=int, default=0, help="of everything random (default %(default)s)")
 
 
+def _token(text: str) -> tuple[str, str]:
+    token_id, colon, secret = text.partition(":")
+    if not (token_id and colon and secret):
+        # Not what was found: half a secret is one.
+        raise argparse.ArgumentTypeError("allowed: ID:SECRET")
+    return token_id, secret
+
+
 def read_options(arguments: argparse.Namespace) -> Options:
-    """The parsed flags as options; a wrong one ends with a sentence."""
-    low, _, high = str(arguments.create_latency_ms).partition("-")
-    token_id, colon, token_secret = str(arguments.token or "").partition(":")
-    if arguments.token and not (token_id and colon and token_secret):
-        raise SystemExit("--token: allowed: ID:SECRET")
-    try:
-        latency = (float(low), float(high or low))
-    except ValueError:
-        raise SystemExit(
-            f"--create-latency-ms: found {arguments.create_latency_ms!r}, allowed: 200 or 50-500"
-        ) from None
+    """The parsed flags as options."""
     return Options(
         host=arguments.host,
         port=arguments.port,
         admin_port=arguments.admin_port,
-        tokens=(token_id, token_secret) if arguments.token else None,
+        tokens=arguments.token,
         speed=arguments.speed,
         queue_seconds=arguments.queue_seconds,
         start_seconds=arguments.start_seconds,
         list_lag_seconds=arguments.list_lag_seconds,
-        create_latency_ms=latency,
+        create_latency_ms=arguments.create_latency_ms,
         page_size=arguments.page_size,
         creates_per_second=arguments.creates_per_second,
         create_burst=arguments.create_burst,
@@ -177,6 +176,8 @@ async def serve(arguments: argparse.Namespace | Options) -> None:
     async with running(options) as simulator:
         sys.stdout.write(
             f"Modal simulator on {simulator.url} (back door: {simulator.admin_url}/_sim)\n"
+            f"  what is rented: curl -s {simulator.admin_url}/_sim/ledger\n"
+            f"  what else can be asked and broken: curl -s {simulator.admin_url}/_sim\n"
         )
         sys.stdout.flush()
         stop = asyncio.Event()

@@ -33,6 +33,14 @@ def add_routes(app: web.Application, state: State) -> None:
     """Hang the back door into the application."""
     for method, path, work in ROUTES:
         app.router.add_route(method, f"/_sim{path}", _served(state, work))
+    for path in ("/", "/_sim"):
+        app.router.add_get(path, _index)
+
+
+async def _index(_: web.Request) -> web.Response:
+    """What there is to ask, from the first lines of what answers."""
+    lines = {(work.__doc__ or "").partition("\n")[0].replace("``", ""): None for *_, work in ROUTES}
+    return web.Response(text="\n".join(("The back door of the simulator:", "", *lines, "")))
 
 
 def _served(state: State, work: Work) -> Callable[[web.Request], Awaitable[web.Response]]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from vk_provider.arguments import count, port, quantity, span
 from vk_provider_runpod.simulator.app import make_app
 from vk_provider_runpod.simulator.state import Options, State
 
@@ -56,35 +57,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     defaults = Options()
     add = parser.add_argument
     add("--host", default=defaults.host, help="address to listen on (default %(default)s)")
-    add("--port", type=int, default=8484, help="port, 0 takes a free one (default %(default)s)")
+    add("--port", type=port, default=8484, help="port, 0 takes a free one (default %(default)s)")
     add("--api-key", metavar="KEY", help="accept only this key (default: any)")
     add(
-        "--speed", type=float, default=1.0, metavar="X",
+        "--speed", type=quantity, default=1.0, metavar="X",
         help="simulated seconds per second; 0 stands still until /_sim/clock/advance",
     )  # fmt: skip
-    add("--pull-seconds", type=float, default=defaults.pull_seconds, metavar="S",
+    add("--pull-seconds", type=quantity, default=defaults.pull_seconds, metavar="S",
         help="how long an image takes to be pulled (default %(default)s)")  # fmt: skip
-    add("--list-lag-seconds", type=float, default=0.0, metavar="S",
+    add("--list-lag-seconds", type=quantity, default=0.0, metavar="S",
         help="how long lists lag behind creates and deletes")  # fmt: skip
-    add("--create-latency-ms", default="0", metavar="LOW-HIGH",
+    add("--create-latency-ms", type=span, default="0", metavar="LOW-HIGH",
         help="latency of create calls, drawn evenly, e.g. 50-500")  # fmt: skip
-    add("--page-size", type=int, default=defaults.page_size, metavar="N",
+    add("--page-size", type=count(1), default=defaults.page_size, metavar="N",
         help="most pods on one page of a list (default %(default)s)")  # fmt: skip
-    add("--requests-per-minute", type=int, default=0, metavar="N",
+    add("--requests-per-minute", type=count(0), default=0, metavar="N",
         help="rate limit with 429 and RateLimit headers (default: none)")  # fmt: skip
-    add("--foreign-pods", type=int, default=0, metavar="N", help="pods of somebody else's")
+    add("--foreign-pods", type=count(0), default=0, metavar="N", help="pods of somebody else's")
     add("--seed", type=int, default=0, help="of everything random (default %(default)s)")
 
 
 def read_options(arguments: argparse.Namespace) -> Options:
-    """The parsed flags as options; a wrong latency ends with a sentence."""
-    low, _, high = str(arguments.create_latency_ms).partition("-")
-    try:
-        latency = (float(low), float(high or low))
-    except ValueError:
-        raise SystemExit(
-            f"--create-latency-ms: found {arguments.create_latency_ms!r}, allowed: 200 or 50-500"
-        ) from None
+    """The parsed flags as options."""
     return Options(
         host=arguments.host,
         port=arguments.port,
@@ -92,7 +86,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         speed=arguments.speed,
         pull_seconds=arguments.pull_seconds,
         list_lag_seconds=arguments.list_lag_seconds,
-        create_latency_ms=latency,
+        create_latency_ms=arguments.create_latency_ms,
         page_size=arguments.page_size,
         requests_per_minute=arguments.requests_per_minute,
         foreign_pods=arguments.foreign_pods,
@@ -112,6 +106,8 @@ async def serve(arguments: argparse.Namespace | Options) -> None:
     async with running(options) as simulator:
         sys.stdout.write(
             f"RunPod simulator on {simulator.url} (API below /v2, back door below /_sim)\n"
+            f"  what is rented: curl -s {simulator.url}/_sim/ledger\n"
+            f"  what else can be asked and broken: curl -s {simulator.url}/_sim\n"
         )
         sys.stdout.flush()
         stop = asyncio.Event()

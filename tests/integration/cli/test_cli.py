@@ -1,5 +1,6 @@
 """The command line in process: what is printed where, and the exit code."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -172,3 +173,26 @@ def test_a_simulator_has_its_own_help(capsys: Capture) -> None:
     """Flags belong to it."""
     assert main(["simulate", "runpod", "--help"]) == DONE
     assert "usage: vk-provider simulate runpod" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [["--port", "80000"], ["--create-latency-ms", "500-50"]])
+def test_nonsense_for_a_simulator_is_misuse(capsys: Capture, flags: list[str]) -> None:
+    """Before it opens a port."""
+    assert main(["simulate", "runpod", *flags]) == MISUSE
+    assert f"argument {flags[0]}: found '{flags[1]}', allowed: " in capsys.readouterr().err
+
+
+def test_a_simulator_without_a_name_asks_for_one(capsys: Capture) -> None:
+    """Its flags may be left out."""
+    assert main(["simulate"]) == MISUSE
+    assert capsys.readouterr().err.endswith("the following arguments are required: NAME\n")
+
+
+def test_a_taken_port_is_a_sentence(capsys: Capture) -> None:
+    """With the way out."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["simulate", "runpod", "--port", port]) == FAULT
+    said = capsys.readouterr().err
+    assert said.startswith("vk-provider: can't listen: ")
+    assert said.endswith("--port 0 takes a free one\n")

@@ -1,6 +1,5 @@
 """The command line as a process: what a shell and a container see."""
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -101,11 +100,37 @@ def test_a_simulator_serves_until_it_is_told_to_stop() -> None:
     ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
-        # Whatever it answers: it serves, so it has heard of signals by now.
-        with contextlib.suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(first.split()[3], timeout=60).close()
+        # It serves, so it has heard of signals by now.
+        with urllib.request.urlopen(first.split()[3], timeout=60) as answer:
+            index = answer.read().decode()
         process.send_signal(signal.SIGTERM)
         code = process.wait(60)
 
-    assert "http://127.0.0.1:" in first
+    assert "GET /_sim/ledger: every charge" in index
     assert code == 0
+
+
+def test_ctrl_c_is_not_a_traceback() -> None:
+    """A program of the test bed says that it was interrupted, and its shell hears it too."""
+    program = "import sys, signal, tests.rig.interrupt as i\n"
+    program += "sys.exit(i.until_interrupted(lambda: signal.raise_signal(signal.SIGINT)))"
+    # A shell starts what runs in the background deaf to Ctrl-C; Python then leaves it so.
+    begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", begin + program],
+        capture_output=True, text=True, timeout=60, check=False, cwd=ROOT,
+    )  # fmt: skip
+
+    assert done.returncode == 130
+    assert done.stderr == "\ninterrupted\n"
+
+
+def test_an_unknown_program_of_the_test_bed_is_misuse() -> None:
+    """With what there is."""
+    command = [sys.executable, "-m", "tests.rig", "build", "nosuch"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
+
+    assert done.returncode == 2
+    assert "no recipe for nosuch; known: etcd" in done.stderr
