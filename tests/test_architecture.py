@@ -44,6 +44,8 @@ TEST_MODULE = re.compile(r"tests/(.*/)?(test_\w+|conftest)\.py$")
 COVERED_BY = {
     "vk_provider/app/": "tests/e2e",
     "vk_provider/cli.py": "tests/e2e",
+    "vk_provider/controllers/": "tests/integration",
+    "vk_provider/doctor/": "tests/e2e",
     "vk_provider/kube/": "tests/integration",
     "vk_provider/loops/": "tests/integration",
     "vk_provider/server/": "tests/integration",

@@ -126,6 +126,17 @@ class DoorSettings:
     outage_after_seconds: float = 60.0
 
 
+PREFER_HOME_TAINT = Taint("vk-provider.dev/prefer-home", "", "PreferNoSchedule")
+"""Makes the scheduler prefer home; nobody tolerates it. On nodes that take part in bursting."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBurstingSettings:
+    """Whether this node's gate is ours to move; kind ``Bursting`` says when."""
+
+    gate_enabled: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """One virtual node.
@@ -146,6 +157,7 @@ class NodeSettings:
     server: ServerSettings = ServerSettings()
     storm: StormSettings = StormSettings()
     door: DoorSettings = DoorSettings()
+    bursting: NodeBurstingSettings = NodeBurstingSettings()
     cluster_id: str | None = None
     tick_seconds: float = 10.0
     reach: Reach = Reach.NONE
@@ -155,3 +167,11 @@ class NodeSettings:
     confirm_deadline_seconds: float = 300.0
     fail_after_backend_lost_seconds: float | None = None
     source: str = ""
+
+    @property
+    def permanent_taints(self) -> tuple[Taint, ...]:
+        """Those given, and the preference for home where the node takes part in bursting."""
+        given = {taint.key for taint in self.taints}
+        if not self.bursting.gate_enabled or PREFER_HOME_TAINT.key in given:
+            return self.taints
+        return (*self.taints, PREFER_HOME_TAINT)

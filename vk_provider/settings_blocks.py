@@ -12,6 +12,7 @@ from vk_provider.fields import Fields
 from vk_provider.settings import (
     DoorSettings,
     LeaderElectionSettings,
+    NodeBurstingSettings,
     PlacementPolicy,
     PlacementSettings,
     Reach,
@@ -145,13 +146,13 @@ def parse_admission(block: Fields) -> bool:
     return enabled
 
 
-def parse_bursting(block: Fields) -> None:
-    """The gate has its place in the vocabulary and is not there yet."""
+def parse_bursting(block: Fields) -> NodeBurstingSettings:
+    """Whether the node takes part in bursting."""
     gate = block.child("gate")
-    if gate.boolean("enabled", False):
-        gate.refuse("enabled", f"found true, but the gate is {_NOT_YET}; allowed: false")
+    settings = NodeBurstingSettings(gate_enabled=gate.boolean("enabled", False))
     gate.done()
     block.done()
+    return settings
 
 
 def _demand_order(block: Fields, relation: str, *named: tuple[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""Reads ``VirtualNode`` documents from files and says everything that is wrong with them at once.
+"""Reads ``VirtualNode`` and ``Bursting`` documents and says all that is wrong with them at once.
 
 Each complaint names file, line and field path. Providers check their own blocks: they are built
 here once, without being entered, which does no I/O.
@@ -8,6 +8,7 @@ Fed by the files of ``-f``; feeds the app and ``explain``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from vk_provider import __version__
 from vk_provider.faults import ConfigError, FieldProblem
@@ -16,28 +17,66 @@ from vk_provider.provider import ProviderContext
 from vk_provider.registry import create
 from vk_provider.secrets import ReadSecret
 from vk_provider.settings import BackendSettings, NodeSettings
+from vk_provider.settings_bursting import (
+    BURSTING_KIND,
+    BurstingSettings,
+    parse_bursting_document,
+)
 from vk_provider.settings_parse import API_VERSION, KIND, parse_node
 from vk_provider.yaml_documents import Complaint, Document, read_documents
 
 USER_AGENT = f"vk-provider/{__version__}"
 
+_KINDS = (KIND, BURSTING_KIND)
 _Parsed = tuple[Document, NodeSettings]
+_Ruled = tuple[Document, BurstingSettings]
 
 
-def load_settings(files: Sequence[str]) -> tuple[NodeSettings, ...]:
-    """The nodes of all files, in order. Raises ``ConfigError`` with every complaint."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of one process. ``bursting`` is None where nothing is asked of the bursting side; the
+    defaults where a node takes part and no document says how."""
+
+    nodes: tuple[NodeSettings, ...]
+    bursting: BurstingSettings | None = None
+
+
+def load_settings(files: Sequence[str]) -> Settings:
+    """What all files ask for, nodes in order. Raises ``ConfigError`` with every complaint."""
     complaints: list[Complaint] = []
-    parsed: list[_Parsed] = []
+    nodes: list[_Parsed] = []
+    rules: list[_Ruled] = []
     for file in files:
         documents = read_documents(file, complaints)
         if not documents and not any(complaint.file == file for complaint in complaints):
-            complaints.append(Complaint(file, 0, f"holds no document; allowed: kind {KIND}"))
+            kinds = " or ".join(_KINDS)
+            complaints.append(Complaint(file, 0, f"holds no document; allowed: kind {kinds}"))
         for document in documents:
-            parsed += _parse(document, complaints)
-    complaints += _clashes(parsed)
+            _sort(_parse(document, complaints), document, nodes, rules)
+    complaints += _clashes(nodes)
+    complaints += _one_rule(rules, nodes, complaints)
     if complaints:
         raise ConfigError(str(complaint) for complaint in _in_order(files, complaints))
-    return tuple(node for _, node in parsed)
+    return Settings(tuple(node for _, node in nodes), _bursting(nodes, rules))
+
+
+def _sort(
+    found: NodeSettings | BurstingSettings | None,
+    document: Document,
+    nodes: list[_Parsed],
+    rules: list[_Ruled],
+) -> None:
+    if isinstance(found, NodeSettings):
+        nodes.append((document, found))
+    elif found is not None:
+        rules.append((document, found))
+
+
+def _bursting(nodes: Sequence[_Parsed], rules: Sequence[_Ruled]) -> BurstingSettings | None:
+    if rules:
+        return rules[0][1]
+    takes_part = any(node.bursting.gate_enabled for _, node in nodes)
+    return BurstingSettings() if takes_part else None
 
 
 def provider_context(
@@ -57,21 +96,33 @@ def provider_context(
     )
 
 
-def _parse(document: Document, complaints: list[Complaint]) -> list[_Parsed]:
+def _parse(
+    document: Document, complaints: list[Complaint]
+) -> NodeSettings | BurstingSettings | None:
     problems: list[FieldProblem] = []
-    node = None
     if not isinstance(document.value, dict):
-        message = f"found {show(document.value)}, allowed: a document of kind {KIND}"
+        kinds = " or ".join(_KINDS)
+        message = f"found {show(document.value)}, allowed: a document of kind {kinds}"
         complaints.append(Complaint(document.file, document.line, message))
-        return []
-    if _is_ours(document.value, problems):
-        node = parse_node(document.value, problems, document.file)
-        for backend in node.backends:
-            problems += _provider_problems(node, backend)
+        return None
+    found = _of_its_kind(document, problems)
     for problem in problems:
         line = document.line_of(problem.path)
         complaints.append(Complaint(document.file, line, str(problem)))
-    return [(document, node)] if node is not None else []
+    return found
+
+
+def _of_its_kind(
+    document: Document, problems: list[FieldProblem]
+) -> NodeSettings | BurstingSettings | None:
+    if not _is_ours(document.value, problems):
+        return None
+    if document.value["kind"] == BURSTING_KIND:
+        return parse_bursting_document(document.value, problems, document.file)
+    node = parse_node(document.value, problems, document.file)
+    for backend in node.backends:
+        problems += _provider_problems(node, backend)
+    return node
 
 
 def _is_ours(value: dict[str, object], problems: list[FieldProblem]) -> bool:
@@ -79,7 +130,7 @@ def _is_ours(value: dict[str, object], problems: list[FieldProblem]) -> bool:
     before = len(problems)
     head = Fields(value, "", problems)
     head.text("apiVersion", choices=(API_VERSION,))
-    head.text("kind", choices=(KIND,))
+    head.text("kind", choices=_KINDS)
     return len(problems) == before
 
 
@@ -117,6 +168,23 @@ def _clashes(parsed: Sequence[_Parsed]) -> list[Complaint]:
             message = f"found {found}, allowed: {wanted} (one plain port serves all nodes)"
             complaints.append(_complain(document, "spec.server.plainPort", message))
     return complaints
+
+
+def _one_rule(
+    rules: Sequence[_Ruled], nodes: Sequence[_Parsed], complaints: Sequence[Complaint]
+) -> list[Complaint]:
+    """One document of kind Bursting at most, and never without a node."""
+    found = []
+    for document, _ in rules[1:]:
+        first = rules[0][0]
+        message = f"found a second document of kind {BURSTING_KIND}, the first is at"
+        place = f"{first.file}:{first.line}; allowed: one"
+        found.append(Complaint(document.file, document.line, f"{message} {place}"))
+    if rules and not nodes and not complaints:
+        document = rules[0][0]
+        message = f"no document of kind {KIND} beside it; allowed: at least one"
+        found.append(Complaint(document.file, document.line, message))
+    return found
 
 
 def _of_its_own(node: NodeSettings) -> dict[str, object]:

@@ -64,6 +64,7 @@ def parse_node(
         leader_election=parse_leader_election(spec.child("leaderElection"), name),
         storm=parse_storm(spec.child("storm")),
         door=parse_door(spec.child("door")),
+        bursting=parse_bursting(spec.child("bursting")),
         cluster_id=spec.optional_text("clusterId", pattern=_LABEL_VALUE, allowed="a label's value"),
         tick_seconds=spec.number("tickSeconds", 10.0, 0.05, 3600),
         reach=parse_reach(spec),
@@ -74,7 +75,6 @@ def parse_node(
         fail_after_backend_lost_seconds=spec.number("failAfterBackendLostSeconds", None, 1),
         source=source,
     )
-    parse_bursting(spec.child("bursting"))
     spec.done()
     return node
 

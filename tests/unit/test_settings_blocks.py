@@ -156,9 +156,8 @@ def test_direct_reach_is_read() -> None:
         (parse_admission, {"on": True}, "on: unknown key; valid: enabled"),
         (
             parse_bursting,
-            {"gate": {"enabled": True}},
-            "gate.enabled: found true, but the gate is not available in this version; "
-            "allowed: false",
+            {"gate": {"enabled": "yes"}},
+            'gate.enabled: found "yes", allowed: true, false',
         ),
     ],
 )

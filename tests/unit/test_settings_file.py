@@ -51,7 +51,7 @@ def test_several_documents_are_several_nodes(write: Write) -> None:
     first = write(node("a", 1) + "---\n" + node("b", 2))
     second = write(node("c", 3), "nodes2.yaml")
 
-    loaded = load_settings([first, second])
+    loaded = load_settings([first, second]).nodes
 
     assert [(each.name, each.source) for each in loaded] == [
         ("a", first),
@@ -94,12 +94,12 @@ def test_an_unknown_provider_is_named_at_its_field(write: Write) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", ".yaml: holds no document; allowed: kind VirtualNode"),
-        ("# nothing\n---\n", ".yaml: holds no document; allowed: kind VirtualNode"),
-        ("- a\n", ".yaml:1: found a list, allowed: a document of kind VirtualNode"),
+        ("", ".yaml: holds no document; allowed: kind VirtualNode or Bursting"),
+        ("# nothing\n---\n", ".yaml: holds no document; allowed: kind VirtualNode or Bursting"),
+        ("- a\n", ".yaml:1: found a list, allowed: a document of kind VirtualNode or Bursting"),
         (
             "apiVersion: vk-provider.dev/v1alpha1\nkind: Pod\nspec: {x: 1}\n",
-            '.yaml:2: kind: found "Pod", allowed: VirtualNode',
+            '.yaml:2: kind: found "Pod", allowed: VirtualNode, Bursting',
         ),
         (
             "apiVersion: vk-provider.dev/v2\nkind: VirtualNode\n",
@@ -147,7 +147,7 @@ def test_free_ports_and_switched_off_elections_do_not_clash(write: Write) -> Non
     """Zero is a free port, picked at start."""
     off = "  leaderElection: {name: same, enabled: false}\n"
 
-    assert len(load_settings([write(node("a", 0, off) + "---\n" + node("b", 0, off))])) == 2
+    assert len(load_settings([write(node("a", 0, off) + "---\n" + node("b", 0, off))]).nodes) == 2
 
 
 def test_the_plain_port_is_one_for_all(write: Write) -> None:
@@ -161,7 +161,7 @@ def test_the_plain_port_is_one_for_all(write: Write) -> None:
 
 def test_a_provider_is_told_whom_it_serves(write: Write) -> None:
     """The cluster's own id wins only where none is configured."""
-    (loaded,) = load_settings([write(node("a", 1, "  clusterId: home\n"))])
+    (loaded,) = load_settings([write(node("a", 1, "  clusterId: home\n"))]).nodes
 
     context = provider_context(loaded, loaded.backends[0])
 
@@ -169,3 +169,41 @@ def test_a_provider_is_told_whom_it_serves(write: Write) -> None:
     assert context.config_path == "spec.backends[0].config"
     assert context.user_agent == USER_AGENT
     assert provider_context(loaded, loaded.backends[0], "uid").cluster_id == "uid"
+
+
+RULES = "apiVersion: vk-provider.dev/v1alpha1\nkind: Bursting\n"
+GATE = "  bursting: {gate: {enabled: true}}\n"
+
+
+def test_a_bursting_document_stands_beside_the_nodes(write: Write) -> None:
+    """In the same files."""
+    loaded = load_settings([write(node("a", 1) + "---\n" + RULES + "spec: {resource: x/y}\n")])
+
+    assert loaded.bursting is not None
+    assert loaded.bursting.selection.resource == "x/y"
+
+
+def test_a_gate_without_a_bursting_document_gets_the_defaults(write: Write) -> None:
+    """And without a gate there is no bursting side at all."""
+    assert load_settings([write(node("a", 1, GATE))]).bursting is not None
+    assert load_settings([write(node("a", 1))]).bursting is None
+
+
+def test_a_node_with_a_gate_prefers_home_for_good(write: Write) -> None:
+    """Unless its own taints say so already."""
+    (loaded,) = load_settings([write(node("a", 1, GATE))]).nodes
+    own = "  taints: [{key: vk-provider.dev/prefer-home, effect: NoSchedule}]\n"
+    (given,) = load_settings([write(node("a", 1, GATE + own))]).nodes
+
+    assert [taint.effect for taint in loaded.permanent_taints] == ["NoSchedule", "PreferNoSchedule"]
+    assert [taint.effect for taint in given.permanent_taints] == ["NoSchedule"]
+
+
+def test_there_is_one_bursting_document_and_never_alone(write: Write) -> None:
+    """Two would contradict each other; one without a node has nothing to move."""
+    assert complaints(write(node("a", 1) + "---\n" + RULES + "---\n" + RULES)) == [
+        ".yaml:14: found a second document of kind Bursting, the first is at .yaml:11; allowed: one"
+    ]
+    assert complaints(write(RULES)) == [
+        ".yaml:1: no document of kind VirtualNode beside it; allowed: at least one"
+    ]

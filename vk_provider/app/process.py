@@ -20,24 +20,21 @@ from vk_provider.kube.credentials import load_credentials
 from vk_provider.metrics import Metrics
 from vk_provider.server.checks import Check
 from vk_provider.server.plain import plain_application, plain_listener
-from vk_provider.settings import NodeSettings
+from vk_provider.settings_file import Settings
 
 logger = logging.getLogger(__name__)
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
-async def run(
-    nodes: Sequence[NodeSettings], kubeconfig: str | None = None, context: str | None = None
-) -> int:
+async def run(settings: Settings, kubeconfig: str | None = None, context: str | None = None) -> int:
     """Run until SIGINT or SIGTERM; the exit code. Raises ConfigError, VkProviderError."""
     _relax_collector()
     metrics = Metrics()
     metrics.observe_process()
     credentials = await load_credentials(Path(kubeconfig) if kubeconfig else None, context)
-    running = [
-        VirtualNode(settings, credentials, credentials.namespace, metrics) for settings in nodes
-    ]
+    nodes = settings.nodes
+    running = [VirtualNode(node, credentials, credentials.namespace, metrics) for node in nodes]
     logger.info("vk-provider %s: nodes %s", __version__, ", ".join(n.name for n in nodes))
     stop = _stop_on_signals()
     ready: dict[str, Check] = {node.settings.name: node.unready for node in running}

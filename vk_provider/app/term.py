@@ -224,7 +224,7 @@ class Term:
             labels=settings.labels,
             taints=tuple(
                 {"key": each.key, "value": each.value, "effect": each.effect}
-                for each in settings.taints
+                for each in settings.permanent_taints
             ),
             kubelet_port=port,
         )

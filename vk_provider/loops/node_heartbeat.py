@@ -24,7 +24,7 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.node.door import DoorView
 from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, node_status
 from vk_provider.node.status_patch import node_status_patch
-from vk_provider.node.taints import unavailable, unavailable_value
+from vk_provider.node.taints import DOOR_KEYS, unavailable, unavailable_value
 from vk_provider.pods.types import Json
 
 logger = logging.getLogger(__name__)
@@ -121,7 +121,8 @@ class NodeHeartbeat:
         closed = str(door.closed) if door.closed is not None else None
         if closed != self._tainted:
             taints = [unavailable(closed)] if closed is not None else []
-            self.node = _newest(self.node, await set_taints(self._client, self._spec.name, taints))
+            answer = await set_taints(self._client, self._spec.name, taints, DOOR_KEYS)
+            self.node = _newest(self.node, answer)
             self._tainted = closed
             logger.info("the door is %s", f"closed: {closed}: {door.message}" if closed else "open")
         self._board.mark_published(door)

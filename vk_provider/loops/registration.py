@@ -12,7 +12,7 @@ from vk_provider.faults import ConfigError, ConflictError, KubeNotFoundError
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient, PatchKind
 from vk_provider.node.object import NodeSpec, adoption_patch, is_ours, render_node
-from vk_provider.node.taints import OUR_KEYS, edit, taints_patch
+from vk_provider.node.taints import edit, taints_patch
 from vk_provider.pods.types import Json
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ async def register(client: KubeClient, spec: NodeSpec) -> Json:
 
 
 async def set_taints(
-    client: KubeClient, name: str, wanted: list[dict[str, str]], keys: frozenset[str] = OUR_KEYS
+    client: KubeClient, name: str, wanted: list[dict[str, str]], keys: frozenset[str]
 ) -> Json:
     """Read, edit only the taints with these keys, write; again if somebody wrote in between."""
     for _ in range(TRIES):

@@ -14,8 +14,12 @@ from vk_provider.node import names
 
 Taint = Mapping[str, Any]
 
-OUR_KEYS = frozenset({names.GATE_TAINT, names.UNAVAILABLE_TAINT})
-"""The taints that come and go. Those given at creation are never edited afterwards."""
+DOOR_KEYS = frozenset({names.UNAVAILABLE_TAINT})
+"""The taint that comes and goes with the door: the node's own business."""
+GATE_KEYS = frozenset({names.GATE_TAINT})
+"""The taint that comes and goes with the gate. Two loops write the two of them, each its own."""
+OUR_KEYS = DOOR_KEYS | GATE_KEYS
+"""Those given at creation are never edited afterwards."""
 
 
 def unavailable(reason: str) -> dict[str, str]:

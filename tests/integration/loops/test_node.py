@@ -11,6 +11,7 @@ from tests.integration.loops.bench import NODE, Bench
 from vk_provider.faults import ConfigError, ConflictError
 from vk_provider.loops.registration import set_taints
 from vk_provider.node.lease import NAMESPACE
+from vk_provider.node.taints import OUR_KEYS
 
 
 def lease(bench: Bench) -> dict[str, Any]:
@@ -91,7 +92,7 @@ async def test_somebody_who_edits_taints_beside_us_keeps_theirs() -> None:
         bench.api.store.put("nodes", {**node, "spec": {**node["spec"], "taints": [theirs]}})
         bench.api.refuse("PATCH", "/nodes/burst", 409)
         ours = {"key": "vk-provider.dev/unavailable", "value": "capacity", "effect": "NoSchedule"}
-        await set_taints(bench.client, NODE, [ours])
+        await set_taints(bench.client, NODE, [ours], OUR_KEYS)
         assert set(bench.taints()) == {"theirs", "vk-provider.dev/unavailable"}
 
 
@@ -101,7 +102,7 @@ async def test_taints_that_never_hold_still_are_a_conflict() -> None:
         bench.api.refuse("PATCH", "/nodes/burst", *[409] * 50)
         ours = {"key": "vk-provider.dev/unavailable", "value": "capacity", "effect": "NoSchedule"}
         with pytest.raises(ConflictError):
-            await set_taints(bench.client, NODE, [ours])
+            await set_taints(bench.client, NODE, [ours], OUR_KEYS)
 
 
 async def test_the_lease_is_renewed_every_ten_seconds() -> None:

@@ -189,7 +189,7 @@ def test_the_pod_knows_its_address_its_name_and_its_namespace() -> None:
 
 def test_ports_and_files_are_those_of_the_configuration() -> None:
     """The probes' port, the kubelet's, the configuration's own file and the key's folder."""
-    (node,) = load_settings([str(BASE / "config.yaml")])
+    (node,) = load_settings([str(BASE / "config.yaml")]).nodes
     (container,) = pod()["containers"]
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}

@@ -13,13 +13,13 @@ CONFIGURATIONS = [DEPLOY / "kustomize" / "config.yaml", *sorted((DEPLOY / "sampl
 @pytest.mark.parametrize("file", CONFIGURATIONS, ids=lambda file: file.name)
 def test_a_shipped_configuration_is_valid(file: Path) -> None:
     """A person's first step must not be a repair."""
-    assert load_settings([str(file)])
+    assert load_settings([str(file)]).nodes
 
 
 @pytest.mark.parametrize("file", CONFIGURATIONS, ids=lambda file: file.name)
 def test_a_shipped_configuration_caps_its_cost(file: Path) -> None:
     """Whoever copies it pays for it, unless its backends have no prices."""
-    for node in load_settings([str(file)]):
+    for node in load_settings([str(file)]).nodes:
         is_free = all(backend.provider in ("fake", "kubernetes") for backend in node.backends)
         assert is_free or node.placement.budget_usd_per_hour is not None
 

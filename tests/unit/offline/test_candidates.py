@@ -61,7 +61,7 @@ def test_every_configured_backend_is_a_candidate(tmp_path: Path) -> None:
     file = tmp_path / "nodes.yaml"
     file.write_text(NODE)
 
-    first, second = configured(load_settings([str(file)]))
+    first, second = configured(load_settings([str(file)]).nodes)
 
     assert (first.name, second.name, first.provider_name) == ("a", "b", "fake")
     assert first.provider is not None
