@@ -13,8 +13,6 @@ ETCD_VERSION = "3.6.16"
 KWOK_VERSION = "0.8.0"
 VIRTUAL_KUBELET_VERSION = "1.14.1"
 METRICS_SERVER_VERSION = "0.9.0"
-KUEUE_VERSION = "0.17.0"
-DESCHEDULER_VERSION = "0.36.0"
 COREDNS_VERSION = "1.12.4"
 KUEUE_VERSION = "0.17.0"
 DESCHEDULER_VERSION = "0.36.0"
@@ -161,22 +159,6 @@ _OTHERS = {
         ldflags=f"-s -w -X sigs.k8s.io/descheduler/pkg/version.version=v{DESCHEDULER_VERSION}",
         replaced={"k8s.io/kube-openapi": "v0.0.0-20260512234627-ef417d054102"},
     ),
-    "kueue": Recipe(
-        name="kueue",
-        module="sigs.k8s.io/kueue",
-        version=KUEUE_VERSION,
-        programs={"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
-        files=("config/components/crd/bases", "config/components/webhook"),
-    ),
-    "descheduler": Recipe(
-        name="descheduler",
-        module="sigs.k8s.io/descheduler",
-        version=DESCHEDULER_VERSION,
-        programs={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"},
-        # Else it can't tell which Kubernetes it is for, and says so at every start.
-        ldflags=f"-s -w -X sigs.k8s.io/descheduler/pkg/version.version=v{DESCHEDULER_VERSION}",
-        replaced={"k8s.io/kube-openapi": "v0.0.0-20260512234627-ef417d054102"},
-    ),
     "virtual-kubelet": Recipe(
         name="virtual-kubelet",
         module="github.com/virtual-kubelet/virtual-kubelet",
@@ -200,6 +182,5 @@ def published_go_mod(recipe: Recipe, upstream: str) -> str:
     lines = ["module example.invalid/testbed", *kept]
     lines += [f"require {recipe.module} v{recipe.version}"]
     lines += [f"replace {module} => {module} v{minor}" for module in staged]
-    lines += [f"replace {module} => {module} {at}" for module, at in recipe.replaced.items()]
     lines += [f"replace {module} => {module} {at}" for module, at in recipe.replaced.items()]
     return "\n\n".join(lines) + "\n"
