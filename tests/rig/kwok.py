@@ -34,6 +34,8 @@ class Stages:
     stop_seconds: float = 0.0
     complete_jobs: bool = True
     """kwok's fast stages finish the pods of a Job at once."""
+    jobs_complete_when: str = ""
+    """An annotation: a Job's pod completes once it has it, so that a job runs until told to end."""
 
     def render(self, folder: Path) -> str:
         """Return kwok's configuration from the stage files in a folder."""
@@ -46,9 +48,14 @@ class Stages:
         return self.complete_jobs or stage["metadata"]["name"] != "pod-complete"
 
     def _adjusted(self, stage: dict[str, Any]) -> dict[str, Any]:
+        name = stage["metadata"]["name"]
         delays = {"pod-ready": self.start_seconds, "pod-delete": self.stop_seconds}
-        if seconds := delays.get(stage["metadata"]["name"]):
+        if seconds := delays.get(name):
             stage["spec"]["delay"] = {"durationMilliseconds": int(seconds * 1000)}
+        if name == "pod-complete" and self.jobs_complete_when:
+            key = f'.metadata.annotations["{self.jobs_complete_when}"]'
+            selector = stage["spec"].setdefault("selector", {}).setdefault("matchExpressions", [])
+            selector.append({"key": key, "operator": "Exists"})
         return stage
 
 

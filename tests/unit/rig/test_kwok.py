@@ -51,6 +51,14 @@ def test_jobs_may_run_on(folder: Path) -> None:
     assert "pod-complete" not in stages(Stages(complete_jobs=False).render(folder))
 
 
+def test_jobs_may_end_when_told(folder: Path) -> None:
+    """A story decides when its training is over."""
+    rendered = stages(Stages(jobs_complete_when="sim.dev/finish").render(folder))
+
+    (wanted,) = rendered["pod-complete"]["spec"]["selector"]["matchExpressions"]
+    assert wanted == {"key": '.metadata.annotations["sim.dev/finish"]', "operator": "Exists"}
+
+
 def test_home_node_is_marked_for_kwok() -> None:
     """kwok manages marked nodes only, never the node under test."""
     made = node("home-1", {"nvidia.com/gpu": "8"}, {"zone": "a"})
