@@ -24,6 +24,7 @@ from vk_provider.offline.explain_text import render
 from vk_provider.offline.workloads import read_manifests
 from vk_provider.output import Style, complain, fill_in_streams, say
 from vk_provider.registry import SIMULATORS, installed, load_simulator
+from vk_provider.scaffold import new_provider
 from vk_provider.settings import NodeSettings
 from vk_provider.settings_file import load_settings
 from vk_provider.yaml_documents import Complaint, read_documents
@@ -136,6 +137,14 @@ def _simulate(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _new_provider(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.into or f"vk-provider-{arguments.name}")
+    for path in new_provider(arguments.name, folder):
+        say(str(path))
+    say(f"\nInstall it (pip install -e {folder}), then run its tests (pytest {folder}).")
+    return DONE
+
+
 def _version(arguments: argparse.Namespace) -> int:
     providers = ", ".join(installed()) or "none"
     say(f"vk-provider {__version__} (Python {platform.python_version()}; providers: {providers})")
@@ -178,6 +187,12 @@ def _parser() -> argparse.ArgumentParser:
     flags_help = "its own flags: vk-provider simulate NAME --help"
     flags = simulate.add_argument("flags", nargs=argparse.REMAINDER, help=flags_help)
     flags.required = False  # else argparse names it beside a missing NAME
+
+    scaffold = _command(
+        commands, "new-provider", _new_provider, "write a new provider's first files"
+    )
+    scaffold.add_argument("name", metavar="NAME", help="what a backend's `provider:` will say")
+    scaffold.add_argument("--into", metavar="DIR", help="default: vk-provider-NAME")
 
     _command(commands, "version", _version, "print the version and what is installed")
     return parser
