@@ -15,16 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vk_provider.bursting import names
 from vk_provider.bursting.taint_matching import NO_EXECUTE, NO_SCHEDULE, PREFER, tolerates
 from vk_provider.pods.types import Json
 
-PREFIX = "vk-provider.dev/"
-BURST = PREFIX + "burst"
-PROVIDER_TAINT = "virtual-kubelet.io/provider"
+BURST = names.BURST_LABEL
 PROVIDER = "vk-provider"
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
-VIRTUAL: Json = {"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]}
+VIRTUAL: Json = {"key": names.TYPE_LABEL, "operator": "NotIn", "values": [names.TYPE_VALUE]}
 
 DEFAULT_TOLERATION_SECONDS = 300
 """What the API server's own admission gives to pods that say nothing; it runs before us."""
@@ -32,19 +31,19 @@ OUTAGE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable
 
 CLOSED: Sequence[tuple[Json, str]] = (
     (
-        {"key": PREFIX + "gate", "value": "hold", "effect": NO_SCHEDULE},
+        {"key": names.GATE_TAINT, "value": "hold", "effect": NO_SCHEDULE},
         "it would go out through a closed gate",
     ),
     (
-        {"key": PREFIX + "gate", "value": "return", "effect": NO_SCHEDULE},
+        {"key": names.GATE_TAINT, "value": "return", "effect": NO_SCHEDULE},
         "nothing could ever bring it home",
     ),
     (
-        {"key": PREFIX + "unavailable", "value": "capacity", "effect": NO_SCHEDULE},
+        {"key": names.UNAVAILABLE_TAINT, "value": "capacity", "effect": NO_SCHEDULE},
         "it would be bound to a node whose door is closed",
     ),
     (
-        {"key": PREFIX + "prefer-home", "value": "", "effect": PREFER},
+        {"key": names.PREFER_HOME_TAINT, "value": "", "effect": PREFER},
         "home would not be preferred",
     ),
 )
@@ -52,15 +51,15 @@ CLOSED: Sequence[tuple[Json, str]] = (
 
 WANTED: Sequence[Json] = (
     {
-        "key": PROVIDER_TAINT,
+        "key": names.PROVIDER_TAINT,
         "operator": "Equal",
         "value": PROVIDER,
         "effect": NO_SCHEDULE,
     },
     {
-        "key": PREFIX + "gpu-health",
+        "key": names.GPU_HEALTH_TAINT,
         "operator": "Equal",
-        "value": "training-unfit",
+        "value": names.TRAINING_UNFIT,
         "effect": NO_SCHEDULE,
     },
 )
