@@ -79,6 +79,26 @@ def services(namespace: str) -> str:
     return _core("services", namespace)
 
 
+def replica_sets(namespace: str | None = None) -> str:
+    """The ReplicaSets of one namespace, or of all."""
+    return _apps("replicasets", namespace)
+
+
+def deployments(namespace: str | None = None) -> str:
+    """The Deployments of one namespace, or of all."""
+    return _apps("deployments", namespace)
+
+
+def deployment(namespace: str, name: str) -> str:
+    """One Deployment."""
+    return f"{deployments(namespace)}/{quote(name, safe='')}"
+
+
+def _apps(resource: str, namespace: str | None) -> str:
+    scope = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
+    return f"/apis/apps/v1{scope}/{resource}"
+
+
 def leases(namespace: str) -> str:
     """The Leases of one namespace."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
