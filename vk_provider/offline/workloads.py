@@ -10,12 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vk_provider.faults import FieldProblem
 from vk_provider.offline.pod_defaults import with_defaults
+from vk_provider.offline.schema import shape_problems
+from vk_provider.offline.validity import value_problems
 from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
 from vk_provider.pods.types import Json
 from vk_provider.yaml_documents import Complaint, Document
 
 _DEEPEST_TEMPLATE = 8
+_BUILT_IN = frozenset({
+    "CronJob", "DaemonSet", "Deployment", "Job", "Pod", "PodTemplate", "ReplicaSet",
+    "ReplicationController", "StatefulSet",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ def read_manifests(documents: Sequence[Document], complaints: list[Complaint]) -
         elif kind in (CONFIG_MAP, SECRET):
             objects[ObjectKey(kind, namespace, name)] = value
         else:
-            found = list(_workloads(document, value, path))
+            found = list(_workloads(document, value, path, complaints))
             workloads += found
             if kind == "Pod" and not found:
                 _complain(complaints, document, path, "spec.containers: missing, must be given")
@@ -96,16 +103,28 @@ def _objects(
             yield document, value, ""
 
 
-def _workloads(document: Document, value: Mapping[str, Any], path: str) -> Iterator[Workload]:
+def _workloads(
+    document: Document, value: Mapping[str, Any], path: str, complaints: list[Complaint]
+) -> Iterator[Workload]:
     kind, metadata = str(value["kind"]), _mapping(value, "metadata")
     name = str(metadata.get("name") or metadata.get("generateName") or "unnamed")
     namespace = str(metadata.get("namespace") or "default")
     templates = list(_templates(value, path))
     line = document.line_of(path)
     for template, template_path in templates:
+        for problem in _refused(kind, template):
+            _complain(complaints, document, template_path, str(problem))
         pod = with_defaults(template, namespace, name, kind)
         many = len(templates) > 1
         yield Workload(kind, namespace, name, pod, document, line, template_path, many)
+
+
+def _refused(kind: str, template: Json) -> tuple[FieldProblem, ...]:
+    """What an API server would say; a custom resource's template may have fields of its own."""
+    shape = shape_problems(template) if kind in _BUILT_IN else ()
+    known = {problem.path for problem in shape}
+    values = (each for each in value_problems(template) if each.path not in known)
+    return (*shape, *values)
 
 
 def _templates(value: Mapping[str, Any], path: str, depth: int = 0) -> Iterator[tuple[Json, str]]:
@@ -130,4 +149,5 @@ def _mapping(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _complain(complaints: list[Complaint], document: Document, path: str, message: str) -> None:
     full = f"{path}.{message}" if path else message
-    complaints.append(Complaint(document.file, document.line_of(path), full))
+    line = document.line_of(full.partition(": ")[0])
+    complaints.append(Complaint(document.file, line, full))

@@ -97,7 +97,7 @@ def test_objects_that_are_referred_to_are_kept() -> None:
     [
         ("metadata: {}\n", "f.yaml:1: kind: missing, must be given"),
         ("# a\n- b\n", "f.yaml:2: not a Kubernetes object, a mapping is needed"),
-        ("kind: Pod\nspec: {}\n", "f.yaml:1: spec.containers: missing, must be given"),
+        ("kind: Pod\nspec: {}\n", "f.yaml:2: spec.containers: missing, must be given"),
         (
             "kind: List\nitems:\n- kind: Pod\n",
             "f.yaml:3: items[0].spec.containers: missing, must be given",
@@ -131,3 +131,13 @@ def test_a_pods_path_reads_as_in_the_document() -> None:
 def test_a_bottomless_document_ends() -> None:
     """An anchor may contain itself."""
     assert manifests("kind: X\nspec: &a {b: *a}\n")[0].workloads == ()
+
+
+def test_what_an_api_server_refuses_is_a_complaint_with_its_line() -> None:
+    """At the field's own place in the file; a custom resource may have fields of its own."""
+    text = (
+        "kind: KIND\nspec:\n  template:\n    spec:\n      nmae: x\n      containers: [{name: a}]\n"
+    )
+    assert not manifests(text.replace("KIND", "InferenceService"))[1]
+    [complaint] = manifests(text.replace("KIND", "Job"))[1]
+    assert complaint.startswith("f.yaml:5: spec.template.spec.nmae: unknown field")
