@@ -17,8 +17,11 @@ from vk_provider.fields import Fields
 from vk_provider.settings import LeaderElectionSettings
 from vk_provider.settings_blocks import DNS_SUBDOMAIN, parse_leader_election
 from vk_provider.settings_bursting_gate import GateSettings, parse_gate, parse_homecoming
+from vk_provider.settings_bursting_gpu_health import GpuHealthSettings, parse_gpu_health
 from vk_provider.settings_bursting_prometheus import PrometheusSettings, parse_prometheus
+from vk_provider.settings_bursting_quota_bridge import QuotaBridgeSettings, parse_quota_bridge
 from vk_provider.settings_bursting_selection import parse_selection
+from vk_provider.settings_bursting_webhook import WebhookSettings, parse_webhook
 
 BURSTING_KIND = "Bursting"
 LEASE_NAME = "vk-provider-bursting"
@@ -36,6 +39,9 @@ class BurstingSettings:
     gate: GateSettings = field(default_factory=GateSettings)
     homecoming: HomecomingLimits = field(default_factory=HomecomingLimits)
     prometheus: PrometheusSettings | None = None
+    webhook: WebhookSettings = field(default_factory=WebhookSettings)
+    quota_bridge: QuotaBridgeSettings = field(default_factory=QuotaBridgeSettings)
+    gpu_health: GpuHealthSettings = field(default_factory=GpuHealthSettings)
     source: str = ""
 
 
@@ -58,7 +64,12 @@ def parse_bursting_document(
         gate=parse_gate(spec.child("gate")),
         homecoming=parse_homecoming(spec.child("homecoming")),
         prometheus=parse_prometheus(spec.child("prometheus")),
+        webhook=parse_webhook(spec.child("webhook")),
+        quota_bridge=parse_quota_bridge(spec.child("quotaBridge")),
+        gpu_health=parse_gpu_health(spec.child("gpuHealth")),
         source=source,
     )
+    if settings.gpu_health.enabled and settings.prometheus is None:
+        spec.refuse("gpuHealth", "needs to know where Prometheus answers: give prometheus.url")
     spec.done()
     return settings

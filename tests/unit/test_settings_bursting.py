@@ -50,3 +50,12 @@ def test_an_unknown_block_is_refused() -> None:
     _, problems = parse({"gat": {}})
 
     assert problems == ['spec.gat: unknown key; did you mean "gate"?']
+
+
+def test_gpu_health_needs_to_know_whom_to_ask() -> None:
+    """It has no other source than Prometheus."""
+    _, alone = parse({"gpuHealth": {"enabled": True}})
+    _, together = parse({"gpuHealth": {"enabled": True}, "prometheus": {"url": "http://p:9090"}})
+
+    assert alone == ["spec.gpuHealth: needs to know where Prometheus answers: give prometheus.url"]
+    assert together == []
