@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from vk_provider.bursting.limits import (
     BreakEven,
     GateLimits,
-    HeartbeatLimits,
     HomecomingLimits,
     SignalLimits,
 )
@@ -25,7 +24,8 @@ class GateSettings:
     limits: GateLimits = field(default_factory=GateLimits)
     signals: SignalLimits = field(default_factory=SignalLimits)
     break_even: BreakEven = field(default_factory=BreakEven)
-    heartbeat: HeartbeatLimits = field(default_factory=HeartbeatLimits)
+    heartbeat_every: float = 30.0
+    """How often the controller says, while pods come home, that it still watches over them."""
     deletion_cost: int | None = -100
     """Written to pods outside, so that they are the first to go when replicas shrink."""
 
@@ -34,12 +34,15 @@ def parse_gate(block: Fields) -> GateSettings:
     """When the gate moves."""
     signals = block.child("signals")
     worth = block.child("breakEven")
-    life = block.child("heartbeat")
     cost = block.child("podDeletionCost")
     settings = GateSettings(
-        _limits(block), _signals(signals), _break_even(worth), _life(life), _cost(cost)
+        limits=_limits(block),
+        signals=_signals(signals),
+        break_even=_break_even(worth),
+        heartbeat_every=block.number("heartbeatSeconds", 30.0, 0.1),
+        deletion_cost=_cost(cost),
     )
-    for one in (signals, worth, life, cost, block):
+    for one in (signals, worth, cost, block):
         one.done()
     return settings
 
@@ -92,15 +95,6 @@ def _break_even(block: Fields) -> BreakEven:
         home_usd_per_gpu_hour=block.number("homeUsdPerGpuHour", usual.home_usd_per_gpu_hour, 0),
         disruption_usd=block.number("disruptionUsd", usual.disruption_usd, 0),
     )
-
-
-def _life(block: Fields) -> HeartbeatLimits:
-    usual = HeartbeatLimits()
-    every = block.number("everySeconds", usual.every, 0.1)
-    dead = block.number("deadAfterSeconds", usual.dead_after, 0.3)
-    if dead < 2 * every:
-        block.wrong("deadAfterSeconds", dead, f"at least twice everySeconds ({every:g})")
-    return HeartbeatLimits(every, dead)
 
 
 def _cost(block: Fields) -> int | None:

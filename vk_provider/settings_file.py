@@ -55,6 +55,7 @@ def load_settings(files: Sequence[str]) -> Settings:
             _sort(_parse(document, complaints), document, nodes, rules)
     complaints += _clashes(nodes)
     complaints += _one_rule(rules, nodes, complaints)
+    complaints += _too_hasty(rules, nodes)
     if complaints:
         raise ConfigError(str(complaint) for complaint in _in_order(files, complaints))
     return Settings(tuple(node for _, node in nodes), _bursting(nodes, rules))
@@ -185,6 +186,22 @@ def _one_rule(
         message = f"no document of kind {KIND} beside it; allowed: at least one"
         found.append(Complaint(document.file, document.line, message))
     return found
+
+
+def _too_hasty(rules: Sequence[_Ruled], nodes: Sequence[_Parsed]) -> list[Complaint]:
+    """A node must not take a controller for dead between two of its signs of life."""
+    every = rules[0][1].gate.heartbeat_every if rules else BurstingSettings().gate.heartbeat_every
+    path = "spec.bursting.gate.deadAfterSeconds"
+    return [
+        _complain(
+            document,
+            path,
+            f"found {node.bursting.dead_after_seconds:g}, allowed: at least twice "
+            f"spec.gate.heartbeatSeconds of kind {BURSTING_KIND} ({every:g})",
+        )
+        for document, node in nodes
+        if node.bursting.gate_enabled and node.bursting.dead_after_seconds < 2 * every
+    ]
 
 
 def _of_its_own(node: NodeSettings) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vk_provider.bursting.limits import BreakEven, HeartbeatLimits, HomecomingLimits, SignalLimits
+from vk_provider.bursting.limits import BreakEven, HomecomingLimits, SignalLimits
 from vk_provider.fields import Fields
 from vk_provider.settings_bursting_gate import GateSettings, parse_gate, parse_homecoming
 
@@ -21,7 +21,7 @@ def test_a_full_block_is_read() -> None:
             "maxTransitions": 8,
             "signals": {"staleAfterSeconds": 5, "longStaleAfterSeconds": 9},
             "breakEven": {"disruptionUsd": 1},
-            "heartbeat": {"everySeconds": 1, "deadAfterSeconds": 4},
+            "heartbeatSeconds": 1,
             "podDeletionCost": {"cost": -7},
         },
         "gate",
@@ -34,7 +34,7 @@ def test_a_full_block_is_read() -> None:
     assert (found.limits.close_slots, found.limits.max_transitions) == (5, 8)
     assert found.signals == SignalLimits(stale_after=5, long_stale_after=9)
     assert found.break_even == BreakEven(disruption_usd=1)
-    assert (found.heartbeat, found.deletion_cost) == (HeartbeatLimits(1, 4), -7)
+    assert (found.heartbeat_every, found.deletion_cost) == (1, -7)
 
 
 def test_the_deletion_cost_may_be_left_to_others() -> None:
@@ -55,10 +55,6 @@ def test_the_deletion_cost_may_be_left_to_others() -> None:
         (
             {"signals": {"staleAfterSeconds": 9, "longStaleAfterSeconds": 5}},
             "signals.longStaleAfterSeconds: found 5, allowed: at least staleAfterSeconds (9)",
-        ),
-        (
-            {"heartbeat": {"everySeconds": 9, "deadAfterSeconds": 10}},
-            "heartbeat.deadAfterSeconds: found 10, allowed: at least twice everySeconds (9)",
         ),
     ],
 )

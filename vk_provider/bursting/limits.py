@@ -83,11 +83,3 @@ class HomecomingLimits:
     evictions_per_cycle: int = 2
     ready_within: float = 900.0
     surge: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatLimits:
-    """The controller's sign of life while pods come home, and when a node stops believing it."""
-
-    every: float = 30.0
-    dead_after: float = 180.0

@@ -56,7 +56,9 @@ def supply(picture: Picture, selection: Selection, headroom: int = 0) -> Supply:
     inference = [pod for pod in picture.pods if selection.is_inference(pod) and not pod.is_over]
     held = _held(picture)
     home = usable_home(picture, selection, inference)
-    shapes = sorted({pod.gpus for pod in inference if pod.gpus > 0})
+    largest = max((node.gpus for node in home), default=0)
+    # What no node at home could ever hold says nothing about the room at home.
+    shapes = sorted({pod.gpus for pod in inference if 0 < pod.gpus <= largest})
     return Supply(
         free=tuple(max(0, node.gpus - held[node.name]) for node in home),
         training_waiting=training_waiting(picture, selection),
