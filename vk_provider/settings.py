@@ -132,9 +132,13 @@ PREFER_HOME_TAINT = Taint("vk-provider.dev/prefer-home", "", "PreferNoSchedule")
 
 @dataclass(frozen=True, slots=True)
 class NodeBurstingSettings:
-    """Whether this node's gate is ours to move; kind ``Bursting`` says when."""
+    """Whether this node's gate is ours to move; kind ``Bursting`` says when.
+
+    ``dead_after_seconds``: without a sign of life of the gate's controller for so long the node
+    itself ends a ``return``, so that nobody is moved unwatched."""
 
     gate_enabled: bool = False
+    dead_after_seconds: float = 180.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,10 @@ def parse_admission(block: Fields) -> bool:
 def parse_bursting(block: Fields) -> NodeBurstingSettings:
     """Whether the node takes part in bursting."""
     gate = block.child("gate")
-    settings = NodeBurstingSettings(gate_enabled=gate.boolean("enabled", False))
+    settings = NodeBurstingSettings(
+        gate_enabled=gate.boolean("enabled", False),
+        dead_after_seconds=gate.number("deadAfterSeconds", 180.0, 0.3),
+    )
     gate.done()
     block.done()
     return settings
