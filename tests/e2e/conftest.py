@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.node_under_test import RUNNING, NodeUnderTest
+from tests.e2e.other import Other, other_cluster
 from tests.e2e.workloads import Workloads
 from tests.rig.control_plane import ControlPlane
 
@@ -25,6 +26,13 @@ async def node(
     spec: dict[str, Any] = getattr(request.module, "NODE_SPEC", {})
     async with NodeUnderTest(control_plane, name, spec) as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def other() -> AsyncIterator[Other]:
+    """The other cluster, with the shipped rights; started for the first test that wants it."""
+    async with other_cluster() as found:
+        yield found
 
 
 @pytest.fixture

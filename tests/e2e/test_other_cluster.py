@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from tests.e2e.node_under_test import NodeUnderTest, condition
+from tests.e2e.other import GPU, POOLS, Other, backend, labels_of
 from tests.e2e.workloads import (
     Workloads,
     deployment,
@@ -25,92 +26,22 @@ from tests.e2e.workloads import (
     state_of,
     waiting_reason,
 )
-from tests.integration.kubernetes.other_cluster import DEPLOY, SHIPPED_NAMESPACE, other_node
-from tests.rig import audit, identity
+from tests.integration.kubernetes.other_cluster import SHIPPED_NAMESPACE
+from tests.rig import audit
 from tests.rig.access import ApiError
 from tests.rig.control_plane import ControlPlane
 from tests.rig.polling import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-HOME_UID = "vk-provider.dev/home-pod-uid"
-GPU = "nvidia.com/gpu"
 USER = f"system:serviceaccount:{SHIPPED_NAMESPACE}:vk-provider"
 REAL = {"vk-provider.dev/backends": "real"}
-
-
-class Other:
-    """The other cluster, as its administrator sees it."""
-
-    def __init__(self, bed: ControlPlane, kubeconfig: str) -> None:
-        self.bed = bed
-        self.kubeconfig = kubeconfig
-        self.path = f"/api/v1/namespaces/{SHIPPED_NAMESPACE}"
-
-    async def pods(self, *home: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The instances, all or those of these home pods."""
-        uids = {pod["metadata"]["uid"] for pod in home}
-        listed = (await self.bed.get_json(f"{self.path}/pods"))["items"]
-        return [pod for pod in listed if not home or pod["metadata"]["labels"][HOME_UID] in uids]
-
-    async def pod(self, home: Mapping[str, Any]) -> dict[str, Any]:
-        """The one instance of a home pod."""
-        (found,) = await self.pods(home)
-        return found
-
-    async def copies(self, kind: str) -> list[dict[str, Any]]:
-        """The copied objects of a kind."""
-        listed = (await self.bed.get_json(f"{self.path}/{kind}"))["items"]
-        return [each for each in listed if "vk-provider.dev/home-node" in labels_of(each)]
-
-    async def patch_status(self, pod: Mapping[str, Any], status: dict[str, Any]) -> None:
-        """Play its kubelet."""
-        path = f"{self.path}/pods/{pod['metadata']['name']}/status"
-        kind = "application/strategic-merge-patch+json"
-        await self.bed.request_json("PATCH", path, {"status": status}, content_type=kind)
-
-    async def none_left(self, *home: Mapping[str, Any]) -> None:
-        """Wait until nothing of these pods is there."""
-
-        async def gone() -> bool:
-            return not await self.pods(*home)
-
-        await eventually(gone, "the end of the other pods", seconds=40)
-
-
-def labels_of(thing: Mapping[str, Any]) -> dict[str, str]:
-    """Its labels."""
-    return dict(thing["metadata"].get("labels") or {})
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def other() -> AsyncIterator[Other]:
-    """A second control plane with two kwok nodes, one real node, and the shipped rights."""
-    async with ControlPlane() as bed:
-        kubeconfig = await identity.install(
-            bed,
-            DEPLOY,
-            kinds={"Namespace", "ServiceAccount", "Role", "RoleBinding"},
-            namespace=SHIPPED_NAMESPACE,
-        )
-        for name in ("kwok-1", "kwok-2"):
-            await bed.add_home_node(name, {GPU: "4"}, {"pool": "kwok"})
-        async with other_node(bed):
-            yield Other(bed, str(kubeconfig))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def node(control_plane: ControlPlane, other: Other) -> AsyncIterator[NodeUnderTest]:
     """The virtual node: two backends in the same other cluster, one for each kind of node."""
-    shared = {"kubeconfig": other.kubeconfig, "namespace": SHIPPED_NAMESPACE}
-    backends = [
-        {
-            "name": pool,
-            "provider": "kubernetes",
-            "config": {**shared, "nodeSelector": {"pool": pool}},
-        }
-        for pool in ("kwok", "real")
-    ]
+    backends = [backend(other, pool) for pool in POOLS]
     door = {"firstCooldownSeconds": 1, "maxCooldownSeconds": 2, "deniedCooldownSeconds": 2}
     spec = {"backends": backends, "door": door}
     async with NodeUnderTest(control_plane, "other-cluster", spec) as running:
@@ -535,10 +466,7 @@ async def test_direct_reach_reports_the_other_pods_own_address(
     control_plane: ControlPlane, workloads: Workloads, other: Other
 ) -> None:
     """Where home's pods can route to it."""
-    config = {"kubeconfig": other.kubeconfig, "namespace": SHIPPED_NAMESPACE}
-    backends = [{"name": "kwok", "provider": "kubernetes", "config": config}]
-    backends[0]["config"] = {**config, "nodeSelector": {"pool": "kwok"}}
-    spec = {"reach": "direct", "backends": backends}
+    spec = {"reach": "direct", "backends": [backend(other, "kwok")]}
     async with NodeUnderTest(control_plane, "direct-reach", spec) as direct:
         pod = await running(workloads, "app", pod_template(direct.name))
 
