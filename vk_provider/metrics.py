@@ -11,6 +11,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from vk_provider.metrics_bursting import BurstingMetrics
+
 _PREFIX = "vk_provider"
 _BACKEND = ("node", "backend")
 _LIST_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -25,6 +27,8 @@ class Metrics:
         self._about_backends()
         self._about_pods()
         self._about_the_api_server()
+        self.bursting = BurstingMetrics(self.registry)
+        """What the controllers of the bursting side count."""
 
     def _about_backends(self) -> None:
         self.backend_requests = self._counter(
