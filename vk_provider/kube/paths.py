@@ -117,3 +117,13 @@ def token_reviews() -> str:
 def subject_access_reviews() -> str:
     """Where an identity is put to the question what it may."""
     return "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+def mutating_webhook_configurations() -> str:
+    """All MutatingWebhookConfigurations."""
+    return "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+
+
+def mutating_webhook_configuration(name: str) -> str:
+    """One MutatingWebhookConfiguration."""
+    return f"{mutating_webhook_configurations()}/{quote(name, safe='')}"

@@ -22,6 +22,10 @@ from vk_provider.kube import paths
             paths.token_requests("ns", "robot"),
             "/api/v1/namespaces/ns/serviceaccounts/robot/token",
         ),
+        (
+            paths.mutating_webhook_configuration("n"),
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/n",
+        ),
         (paths.token_reviews(), "/apis/authentication.k8s.io/v1/tokenreviews"),
         (
             paths.subject_access_reviews(),
