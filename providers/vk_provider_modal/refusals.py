@@ -22,10 +22,12 @@ _POD_REFUSED = {
     "shareProcessNamespace": "a sandbox runs one container",
     "hostAliases": "Modal can't add lines to /etc/hosts",
     "resourceClaims": "Modal knows no dynamic resource allocation; use resources.limits",
+    "resources": "Modal sizes a sandbox by its container's resources; set them there",
     "ephemeralContainers": "a sandbox runs one container",
 }
 _POD_NOTED = {
     "hostname": "the container's host name is Modal's",
+    "hostnameOverride": "the container's host name is Modal's",
     "subdomain": "the container's host name is Modal's",
     "setHostnameAsFQDN": "the container's host name is Modal's",
     "dnsConfig": "the container resolves names with Modal's DNS",
@@ -46,6 +48,7 @@ _RIGHTS_NOTED = {
 }
 _CONTAINER_REFUSED = {
     "volumeDevices": "Modal has no block devices",
+    "restartPolicy": "a container has no restart policy of its own here; the pod's counts",
     "restartPolicyRules": "Modal restarts no container, so there is nothing to base rules on",
 }
 _CONTAINER_NOTED = {
@@ -54,6 +57,7 @@ _CONTAINER_NOTED = {
     "startupProbe": "not run (ProbesNotRun): Ready follows the instance",
     "lifecycle": "hooks are not run",
     "stdin": "Modal's sandboxes are given no standard input; kubectl exec -i has one",
+    "stdinOnce": "Modal's sandboxes are given no standard input; kubectl exec -i has one",
     "tty": "a sandbox's own process gets no terminal; kubectl exec -t does",
 }
 _COUNTED = ("cpu", "memory", "ephemeral-storage")
@@ -149,6 +153,8 @@ def _privileges(context: Json, path: str) -> Iterator[Finding]:
 
 
 def _resources(resources: Json, path: str) -> Iterator[Finding]:
+    if resources.get("claims"):
+        yield FieldProblem(f"{path}.claims", _POD_REFUSED["resourceClaims"])
     for place in ("requests", "limits"):
         for name in mapping(resources, place):
             # Another maker's GPU is refused with the GPUs.
@@ -169,8 +175,9 @@ def _ports(container: ResolvedContainer) -> Iterator[Finding]:
         protocol = text(port, "protocol") or "TCP"
         if protocol != "TCP":
             yield FieldProblem(f"{path}.protocol", f'found "{protocol}", allowed: TCP')
-        if port.get("hostPort"):
-            yield FieldProblem(f"{path}.hostPort", "a sandbox has no port of its host to itself")
+        for key in ("hostPort", "hostIP"):
+            if port.get(key):
+                yield FieldProblem(f"{path}.{key}", "a sandbox has no port of its host to itself")
 
 
 def _shown(value: Any) -> str:

@@ -25,6 +25,15 @@ NEVER_MOUNTED = ("/", "/root", "/tmp")
 
 _FILES = ("configMap", "secret", "downwardAPI", "projected")
 _CLAIM = "persistentVolumeClaim"
+_MOUNT_NOTED = {
+    "mountPropagation": "has no effect: nothing is mounted beneath it",
+    "recursiveReadOnly": "has no effect: nothing is mounted beneath it",
+}
+_FOLDER_NOTED = {
+    "readOnly": "not enforced: the folder stays writable",
+    "subPath": "has no effect: the folder is the sandbox's own",
+    "subPathExpr": "has no effect: the folder is the sandbox's own",
+}
 
 SCRIPT = (
     'set -e; printf "%s\\n" "$VK_PROVIDER_FILES" | while IFS=" " read -r mode name content; do '
@@ -210,8 +219,16 @@ def _notes(mounts: list[Mount], wrapped: bool) -> Iterator[FieldNote]:
         if m.kind == "emptyDir":
             in_memory = bool(text(mapping(m.volume, "emptyDir"), "medium"))
             yield FieldNote(m.path, _folder_note(m.folder, wrapped, in_memory))
+            yield from _mount_notes(m, _FOLDER_NOTED)
         if m.kind in _FILES and wrapped:
             yield FieldNote(m.path, "written once at the start; later changes don't arrive")
+        yield from _mount_notes(m, _MOUNT_NOTED)
+
+
+def _mount_notes(mount: Mount, noted: Mapping[str, str]) -> Iterator[FieldNote]:
+    for key, why in noted.items():
+        if mount.mount.get(key) not in (None, False, "", "None", "Disabled"):
+            yield FieldNote(f"{mount.mount_path}.{key}", why)
 
 
 def _folder_note(folder: str, wrapped: bool, in_memory: bool) -> str:
@@ -219,4 +236,4 @@ def _folder_note(folder: str, wrapped: bool, in_memory: bool) -> str:
         return "is the sandbox's own /dev/shm, of Modal's size"
     made = "made by the start wrapper" if wrapped else "only there if the image has it"
     place = "on the sandbox's disk, not in memory" if in_memory else "on the sandbox's disk"
-    return f"lies {place}; its folder is {made}"
+    return f"lies {place}; its folder {folder} is {made}"

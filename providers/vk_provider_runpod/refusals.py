@@ -23,10 +23,12 @@ _POD_REFUSED = {
     "shareProcessNamespace": "an instance runs one container",
     "hostAliases": "RunPod can't add lines to /etc/hosts",
     "resourceClaims": "RunPod knows no dynamic resource allocation; use resources.limits",
+    "resources": "RunPod sizes an instance by its container's resources; set them there",
     "ephemeralContainers": "an instance runs one container",
 }
 _POD_NOTED = {
     "hostname": "the container's host name is RunPod's",
+    "hostnameOverride": "the container's host name is RunPod's",
     "subdomain": "the container's host name is RunPod's",
     "setHostnameAsFQDN": "the container's host name is RunPod's",
     "dnsConfig": "the container resolves names with RunPod's DNS",
@@ -48,6 +50,7 @@ _RIGHTS_NOTED = {
 _CONTAINER_REFUSED = {
     "workingDir": "RunPod can't set it; set WORKDIR in the image or use a shell in command",
     "volumeDevices": "RunPod has no block devices",
+    "restartPolicy": "a container has no restart policy of its own here; the pod's counts",
     "restartPolicyRules": "RunPod exposes no exit codes to base rules on",
 }
 _CONTAINER_NOTED = {
@@ -56,6 +59,7 @@ _CONTAINER_NOTED = {
     "startupProbe": "not run (ProbesNotRun): Ready follows the instance",
     "lifecycle": "hooks are not run",
     "stdin": "RunPod attaches no standard input",
+    "stdinOnce": "RunPod attaches no standard input",
     "tty": "RunPod attaches no terminal",
 }
 _DEFAULT_GRACE_SECONDS = 30
@@ -157,6 +161,8 @@ def _privileges(context: Json, path: str) -> Iterator[Finding]:
 
 
 def _resources(pod: ResolvedPod, resources: Json, path: str) -> Iterator[Finding]:
+    if resources.get("claims"):
+        yield FieldProblem(f"{path}.claims", _POD_REFUSED["resourceClaims"])
     wanted = {**mapping(resources, "requests"), **mapping(resources, "limits")}
     for name in wanted:
         if name not in (*_COUNTED, *_GPUS):
@@ -182,5 +188,7 @@ def ports(pod: ResolvedPod) -> Iterator[FieldProblem]:
         protocol = text(port, "protocol") or "TCP"
         if protocol != "TCP":
             yield FieldProblem(f"{path}.protocol", f'found "{protocol}", allowed: TCP')
-        if port.get("hostPort"):
-            yield FieldProblem(f"{path}.hostPort", "an instance has no port of its host to itself")
+        for key in ("hostPort", "hostIP"):
+            if port.get(key):
+                why = "an instance has no port of its host to itself"
+                yield FieldProblem(f"{path}.{key}", why)

@@ -22,9 +22,19 @@ FILES_ANNOTATION = "runpod.vk-provider.dev/files-wrapper"
 NETWORK_VOLUME_ANNOTATION = "runpod.vk-provider.dev/network-volume"
 FILES_ENV = "VK_PROVIDER_FILES"
 MAX_FILES_BYTES = 32 * 1024
+SHARED_MEMORY = "/dev/shm"
 
 _FILE_KINDS = ("configMap", "secret", "downwardAPI", "projected")
 _GB = Fraction(10**9)
+_MOUNT_NOTED = {
+    "mountPropagation": "has no effect: nothing is mounted beneath it",
+    "recursiveReadOnly": "has no effect: nothing is mounted beneath it",
+}
+_FOLDER_NOTED = {
+    "readOnly": "not enforced: the folder stays writable",
+    "subPath": "has no effect: the folder is the instance's own",
+    "subPathExpr": "has no effect: the folder is the instance's own",
+}
 
 SCRIPT = (
     'set -e; printf "%s\\n" "$VK_PROVIDER_FILES" | while read -r mode path content; do '
@@ -50,6 +60,16 @@ class Mount:
     def path(self) -> str:
         """The field path of the volume's source."""
         return f"spec.volumes[{self.index}].{self.kind}"
+
+    @property
+    def folder(self) -> str:
+        """Where the container sees it."""
+        return text(self.mount, "mountPath").rstrip("/")
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether it is to be a part of the memory."""
+        return bool(text(mapping(self.volume, "emptyDir"), "medium"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +152,11 @@ def _refused(pod: ResolvedPod) -> Iterator[FieldProblem]:
 
 def _memory(mounts: list[Mount]) -> Iterator[FieldProblem]:
     for m in mounts:
-        medium = text(mapping(m.volume, "emptyDir"), "medium")
-        if medium:
-            path = f"{m.path}.medium"
-            yield FieldProblem(path, f'found "{medium}"; RunPod has only the container disk')
+        # Every container has shared memory, which is what nearly all of them are meant to be.
+        if m.is_in_memory and m.folder != SHARED_MEMORY:
+            medium = text(mapping(m.volume, "emptyDir"), "medium")
+            allowed = f"RunPod has only the container disk, and {SHARED_MEMORY}"
+            yield FieldProblem(f"{m.path}.medium", f'found "{medium}"; {allowed}')
 
 
 def _files(
@@ -206,8 +227,11 @@ def _disk(
         asked = max(asked, _bytes(amount, path, problems))
     folders = Fraction(0)
     for index, volume, _ in _volumes(pod):
-        limit = mapping(volume, "emptyDir").get("sizeLimit")
-        folders += _bytes(limit, f"spec.volumes[{index}].emptyDir.sizeLimit", problems)
+        folder = mapping(volume, "emptyDir")
+        size = _bytes(
+            folder.get("sizeLimit"), f"spec.volumes[{index}].emptyDir.sizeLimit", problems
+        )
+        folders += 0 if folder.get("medium") else size
     return config.container_disk_gb + math.ceil(max(asked, folders) / _GB), problems
 
 
@@ -224,9 +248,24 @@ def _bytes(amount: object, path: str, problems: list[FieldProblem]) -> Fraction:
 def _notes(mounts: list[Mount], wrapped: bool) -> Iterator[FieldNote]:
     for m in mounts:
         if m.kind == "emptyDir":
-            made = "made by the start wrapper" if wrapped else "only there if the image has it"
-            yield FieldNote(m.path, f"lies on the container disk; its folder is {made}")
+            yield FieldNote(m.path, _folder_note(m, wrapped))
+            yield from _mount_notes(m, _FOLDER_NOTED)
+        yield from _mount_notes(m, _MOUNT_NOTED)
         if m.kind in _FILE_KINDS and wrapped:
             yield FieldNote(m.path, "written once at the start; later changes don't arrive")
         if m.kind == "persistentVolumeClaim" and m.mount.get("readOnly"):
             yield FieldNote(m.path, "RunPod mounts network volumes for writing")
+
+
+def _folder_note(mount: Mount, wrapped: bool) -> str:
+    if mount.folder == SHARED_MEMORY:
+        return f"is the container's own {SHARED_MEMORY}, of RunPod's size"
+    made = "made by the start wrapper" if wrapped else "only there if the image has it"
+    return f"lies on the container disk; its folder {mount.folder} is {made}"
+
+
+def _mount_notes(mount: Mount, noted: Mapping[str, str]) -> Iterator[FieldNote]:
+    for key, why in noted.items():
+        if mount.mount.get(key) not in (None, False, "", "None", "Disabled"):
+            path = f"spec.containers[0].volumeMounts[{mount.mount_index}].{key}"
+            yield FieldNote(path, why)

@@ -83,6 +83,24 @@ def test_scratch_space_is_a_note(config: ModalConfig) -> None:
     assert "if the image has it" in storage(pod({"name": "e"}), config).notes[0].note
 
 
+def test_what_a_mount_asks_for_in_vain_is_noted(configured: Callable[..., ModalConfig]) -> None:
+    """Of a folder more than of a Modal Volume, which can be read-only or a part."""
+    asked = {"readOnly": True, "subPath": "b", "mountPropagation": "Bidirectional"}
+    mounts = [{"name": n, "mountPath": f"/{n}", **asked} for n in ("data", "e")]
+    config = configured(volumes={"data": "training"})
+
+    found = storage(pod(CLAIM, {"name": "e"}, volumeMounts=mounts), config)
+
+    assert found.volumes["/data"] == {"volume": "training", "readOnly": True, "subPath": "b"}
+    assert [each.path.removeprefix("spec.containers[0].volumeMounts") for each in found.notes] == [
+        "[0].mountPropagation",
+        "spec.volumes[1].emptyDir",
+        "[1].readOnly",
+        "[1].subPath",
+        "[1].mountPropagation",
+    ]
+
+
 def test_the_work_list_has_folders_then_files() -> None:
     """In base64, so that no name can break it."""
     made = pod({"name": "e", "emptyDir": {}})

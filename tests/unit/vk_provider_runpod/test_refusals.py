@@ -52,6 +52,7 @@ def test_a_plain_pod_is_neither_refused_nor_noted() -> None:
         ({"hostAliases": [{"ip": "1.2.3.4"}]}, "spec.hostAliases"),
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
         ({"os": {"name": "windows"}}, "spec.os.name"),
+        ({"resources": {"limits": {"cpu": "1"}}}, "spec.resources"),
         ({"securityContext": {"runAsUser": 1}}, "spec.securityContext.runAsUser"),
         ({"securityContext": {"runAsGroup": 0}}, "spec.securityContext.runAsGroup"),
         ({"securityContext": {"fsGroup": 0}}, "spec.securityContext.fsGroup"),
@@ -80,6 +81,8 @@ def test_a_pod_field_is_refused_by_its_path(spec: dict[str, Any], path: str) -> 
     [
         ({"workingDir": "/app"}, f"{C}.workingDir"),
         ({"volumeDevices": [{"name": "disk"}]}, f"{C}.volumeDevices"),
+        ({"restartPolicy": "Never"}, f"{C}.restartPolicy"),
+        ({"resources": {"claims": [{"name": "gpu"}]}}, f"{C}.resources.claims"),
         ({"securityContext": {"privileged": True}}, f"{C}.securityContext.privileged"),
         ({"securityContext": {"procMount": "Unmasked"}}, f"{C}.securityContext.procMount"),
         (
@@ -110,6 +113,7 @@ def test_a_container_field_is_refused_by_its_path(container: dict[str, Any], pat
         ({"startupProbe": {"tcpSocket": {"port": 1}}}, f"{C}.startupProbe"),
         ({"lifecycle": {"preStop": {}}}, f"{C}.lifecycle"),
         ({"tty": True}, f"{C}.tty"),
+        ({"stdinOnce": True}, f"{C}.stdinOnce"),
         ({"imagePullPolicy": "Always"}, f"{C}.imagePullPolicy"),
         (
             {"securityContext": {"allowPrivilegeEscalation": False}},
@@ -145,6 +149,7 @@ def test_a_container_field_without_effect_is_noted(container: dict[str, Any], pa
     [
         ({"hostname": "db"}, "spec.hostname"),
         ({"subdomain": "db"}, "spec.subdomain"),
+        ({"hostnameOverride": "db"}, "spec.hostnameOverride"),
         ({"setHostnameAsFQDN": True}, "spec.setHostnameAsFQDN"),
         ({"dnsConfig": {"searches": ["x"]}}, "spec.dnsConfig"),
         ({"dnsPolicy": "None"}, "spec.dnsPolicy"),

@@ -95,6 +95,32 @@ def test_memory_is_no_medium(config: RunPodConfig) -> None:
     assert paths(storage(pod_with([folder]), config)) == ["spec.volumes[0].emptyDir.medium"]
 
 
+def test_shared_memory_is_there_already(config: RunPodConfig) -> None:
+    """What servers of models ask for it with; its size is no matter of the disk."""
+    folder = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "64Gi"}}
+    mounts = [{"name": "shm", "mountPath": "/dev/shm/"}]
+
+    found = storage(pod_with([folder], volumeMounts=mounts), config)
+
+    assert (paths(found), found.disk_gb) == ([], config.container_disk_gb)
+    assert [each.note for each in found.notes] == [
+        "is the container's own /dev/shm, of RunPod's size"
+    ]
+
+
+def test_what_a_mount_asks_for_in_vain_is_noted(config: RunPodConfig) -> None:
+    """One folder of the container's own is all there is."""
+    mount = {"name": "a", "mountPath": "/a", "readOnly": True, "subPath": "b"}
+    defaults = {"mountPropagation": "None", "recursiveReadOnly": "Disabled"}
+
+    found = storage(pod_with([{"name": "a"}], volumeMounts=[mount | defaults]), config)
+
+    assert [each.path for each in found.notes][1:] == [
+        "spec.containers[0].volumeMounts[0].readOnly",
+        "spec.containers[0].volumeMounts[0].subPath",
+    ]
+
+
 def test_a_volume_without_a_source_is_a_folder(config: RunPodConfig) -> None:
     """As the API server reads it."""
     found = storage(pod_with([{"name": "bare"}]), config)
