@@ -190,6 +190,12 @@ class WorkloadView:
     owner: Owner | None = None
     checks: Mapping[str, str] = field(default_factory=dict)
     """State of each AdmissionCheck by its name: Pending, Ready, Retry, Rejected."""
+    checks_since: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when each of them is in its state."""
+    pod_counts: tuple[int, ...] = ()
+    """How many pods each pod set has, as ``pod_gpus`` has their GPUs."""
+    pending_why: str = ""
+    """Why it has no quota, in Kueue's words."""
 
     @property
     def is_waiting(self) -> bool:

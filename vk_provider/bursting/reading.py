@@ -129,7 +129,19 @@ def workload_view(workload: Json, resource: str) -> WorkloadView:
         created_at=moment(metadata.get("creationTimestamp")),
         owner=_owner(metadata),
         checks=checks,
+        checks_since={
+            one["name"]: since
+            for one in _items(status, "admissionChecks")
+            if one.get("name") and (since := moment(one.get("lastTransitionTime")))
+        },
+        pod_counts=tuple(counts),
+        pending_why=_why_pending(status),
     )
+
+
+def _why_pending(status: Json) -> str:
+    reserved = _condition(status, "QuotaReserved")
+    return str(reserved.get("message") or "") if reserved.get("status") == "False" else ""
 
 
 def workload_owner_view(obj: Json) -> WorkloadOwner:
