@@ -16,9 +16,58 @@ class BurstingMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        self._about_the_gate()
+        self._about_home()
         self._about_the_webhook()
         self._about_gpu_health()
         self._about_quotas()
+
+    def _about_the_gate(self) -> None:
+        node = ("node",)
+        self.leader = self.gauge("bursting_leader", "1 while this process moves the gates.")
+        self.gate_state = self.gauge(
+            "gate_state",
+            "1 for the value that the gate has: open, hold, return.",
+            ("node", "state"),
+        )
+        self.gate_transitions = self.counter(
+            "gate_transitions", "Moves of the gate.", ("node", "from", "to", "reason")
+        )
+        self.gate_frozen = self.gauge(
+            "gate_frozen", "1 while the gate would move home and has moved too often.", node
+        )
+        self.gate_paused = self.gauge(
+            "gate_paused", "1 while a return waits for those on their way.", node
+        )
+        self.gate_signals_doubted = self.gauge(
+            "gate_signals_doubted", "1 while a signal is stale, empty, shrunken or missing."
+        )
+        self.burst_pods = self.gauge("burst_pods", "Opted-in pods on the virtual node.", node)
+        self.pods_waiting_for_gate = self.gauge(
+            "pods_waiting_for_gate", "Unschedulable pods that the virtual node could take.", node
+        )
+        self.homecomings_in_flight = self.gauge(
+            "homecomings_in_flight", "Pods that were evicted and are not Ready at home yet.", node
+        )
+        self.homecomings = self.counter(
+            "homecomings",
+            "Replacements: home, late (not Ready in time), outside again.",
+            ("node", "outcome"),
+        )
+
+    def _about_home(self) -> None:
+        self.home_free_gpus = self.gauge("home_free_gpus", "Free GPUs on usable home nodes.")
+        self.home_usable_nodes = self.gauge(
+            "home_usable_nodes", "Home nodes that inference could use."
+        )
+        self.home_spare_slots = self.gauge(
+            "home_spare_slots",
+            "Pods of so many GPUs that fit at home, less what training waits for.",
+            ("gpus",),
+        )
+        self.training_waiting_gpus = self.gauge(
+            "training_waiting_gpus", "GPUs that training waits for."
+        )
 
     def _about_the_webhook(self) -> None:
         self.webhook_requests = self.counter(

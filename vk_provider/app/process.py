@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vk_provider import __version__
+from vk_provider.app.bursting import Bursting
 from vk_provider.app.virtual_node import VirtualNode
 from vk_provider.faults import ConfigError, VkProviderError
 from vk_provider.kube.credentials import load_credentials
@@ -35,9 +36,15 @@ async def run(settings: Settings, kubeconfig: str | None = None, context: str | 
     credentials = await load_credentials(Path(kubeconfig) if kubeconfig else None, context)
     nodes = settings.nodes
     running = [VirtualNode(node, credentials, credentials.namespace, metrics) for node in nodes]
+    bursting = None
+    if settings.bursting is not None:
+        own = credentials.namespace
+        bursting = Bursting(settings.bursting, nodes, credentials, own, metrics)
     logger.info("vk-provider %s: nodes %s", __version__, ", ".join(n.name for n in nodes))
     stop = _stop_on_signals()
     ready: dict[str, Check] = {node.settings.name: node.unready for node in running}
+    if bursting is not None:
+        ready["bursting"] = bursting.unready
     alive: dict[str, Check] = {node.settings.name: node.stuck for node in running}
     application = plain_application(metrics.registry, alive, ready)
     plain = plain_listener(application, "", nodes[0].server.plain_port)
@@ -47,7 +54,7 @@ async def run(settings: Settings, kubeconfig: str | None = None, context: str | 
         port = nodes[0].server.plain_port
         raise ConfigError([f"spec.server.plainPort: can't listen on {port}: {error}"]) from error
     try:
-        await _run_all(running, stop)
+        await _run_all(running, bursting, stop)
     finally:
         await plain.close()
     return 0
@@ -61,11 +68,15 @@ def _relax_collector() -> None:
     gc.set_threshold(20_000, 50, 100)
 
 
-async def _run_all(running: Sequence[VirtualNode], stop: asyncio.Event) -> None:
+async def _run_all(
+    running: Sequence[VirtualNode], bursting: Bursting | None, stop: asyncio.Event
+) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             for node in running:
                 group.create_task(node.run(stop), name=f"node {node.settings.name}")
+            if bursting is not None:
+                group.create_task(bursting.run(stop), name="bursting")
     except ExceptionGroup as errors:
         raise _first(errors) from errors
 

@@ -25,6 +25,7 @@ from vk_provider.app.lookup import Lookup
 from vk_provider.faults import ConfigError, FieldProblem, VkProviderError
 from vk_provider.kube.client import KubeClient
 from vk_provider.loops.clock import SystemClock
+from vk_provider.loops.dead_man import DeadMan
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.node_lease import NodeLease
 from vk_provider.loops.node_watch import NodeWatch
@@ -174,6 +175,7 @@ class Term:
                 ("client CA", authority.run()),
                 *node.loops(),
                 *self._certificate_loop(),
+                *self._dead_man(heartbeat),
             ):
                 group.create_task(work, name=f"{spec.name}: {name}")
             self.is_up = True
@@ -213,6 +215,14 @@ class Term:
         if self._request is not None:
             yield "serving certificate", self._request.run()
 
+    def _dead_man(
+        self, heartbeat: NodeHeartbeat
+    ) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        given = self._settings.bursting
+        if given.gate_enabled:
+            leases, seen = self._clients.leases, given.dead_after_seconds
+            yield "dead man", DeadMan(leases, lambda: heartbeat.node, seen, self.shell).run()
+
     def _spec(self, port: int) -> NodeSpec:
         settings = self._settings
         return NodeSpec(
@@ -227,6 +237,7 @@ class Term:
                 for each in settings.permanent_taints
             ),
             kubelet_port=port,
+            is_gated=settings.bursting.gate_enabled,
         )
 
     def _address(self) -> str:

@@ -11,7 +11,13 @@ import logging
 from vk_provider.faults import ConfigError, ConflictError, KubeNotFoundError
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient, PatchKind
-from vk_provider.node.object import NodeSpec, adoption_patch, is_ours, render_node
+from vk_provider.node.object import (
+    NodeSpec,
+    adoption_patch,
+    is_ours,
+    leftovers,
+    render_node,
+)
 from vk_provider.node.taints import edit, taints_patch
 from vk_provider.pods.types import Json
 
@@ -67,9 +73,10 @@ async def _adopt(client: KubeClient, spec: NodeSpec, node: Json) -> Json:
                 "metadata.name, or delete that Node if it is a leftover"
             ]
         )
+    gone, _ = leftovers(node, spec)
     patch = adoption_patch(node, spec)
     if patch is not None:
         node = await client.patch(paths.node(spec.name), patch)
     permanent = [dict(taint) for taint in spec.taints]
-    keys = frozenset(str(taint["key"]) for taint in permanent)
-    return await set_taints(client, spec.name, permanent, keys) if permanent else node
+    keys = gone | {str(taint["key"]) for taint in permanent}
+    return await set_taints(client, spec.name, permanent, frozenset(keys))

@@ -52,6 +52,8 @@ class NodeSpec:
     annotations: Mapping[str, str] = field(default_factory=dict)
     kubelet_port: int = 10250
     hostname: str | None = None
+    is_gated: bool = False
+    """Whether its gate is moved by our controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,25 @@ def adoption_patch(current: Json, spec: NodeSpec) -> dict[str, Any] | None:
     taints are edited by :func:`vk_provider.node.taints.edit`."""
     wanted = render_node(spec)["metadata"]
     metadata = current.get("metadata") or {}
+    wanted["annotations"] |= leftovers(current, spec)[1]
     changed = {
         name: missing
         for name in ("labels", "annotations")
         if (missing := _different(metadata.get(name) or {}, wanted[name]))
     }
     return {"metadata": changed} if changed else None
+
+
+def leftovers(current: Json, spec: NodeSpec) -> tuple[frozenset[str], dict[str, None]]:
+    """Taints and annotations of bursting on an adopted Node that takes part in it no longer.
+
+    A gate that we never managed is somebody's own and stays."""
+    given = {taint.get("key") for taint in spec.taints}
+    keys = frozenset({names.PREFER_HOME_TAINT} - given)
+    metadata = current.get("metadata") or {}
+    if spec.is_gated or names.GATE_STATE not in (metadata.get("annotations") or {}):
+        return keys, {}
+    return keys | {names.GATE_TAINT}, {names.GATE_STATE: None, names.GATE_HEARTBEAT: None}
 
 
 def _different(current: Json, wanted: Json) -> dict[str, Any]:

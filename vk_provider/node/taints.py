@@ -29,13 +29,22 @@ def unavailable(reason: str) -> dict[str, str]:
 
 def unavailable_value(node: Mapping[str, Any]) -> str | None:
     """Why a Node's taint says that the door is closed; None without that taint."""
-    found = (node.get("spec") or {}).get("taints") or ()
-    return next((t.get("value") for t in found if t.get("key") == names.UNAVAILABLE_TAINT), None)
+    return _value(node, names.UNAVAILABLE_TAINT)
 
 
 def gate(value: str) -> dict[str, str]:
     """The bursting gate: ``hold`` or ``return``."""
     return _taint(names.GATE_TAINT, value)
+
+
+def gate_value(node: Mapping[str, Any]) -> str | None:
+    """Where a Node's gate stands; None without that taint."""
+    return _value(node, names.GATE_TAINT)
+
+
+def _value(node: Mapping[str, Any], key: str) -> str | None:
+    found = (node.get("spec") or {}).get("taints") or ()
+    return next((taint.get("value") for taint in found if taint.get("key") == key), None)
 
 
 def _taint(key: str, value: str) -> dict[str, str]:
