@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from vk_provider import __version__
+from vk_provider.bursting.names import BURST_LABEL
+from vk_provider.controllers.webhook_certificates import PATHS
+from vk_provider.settings_bursting_webhook import WebhookSettings
 from vk_provider.settings_file import load_settings
 
 BASE = Path(__file__).parents[3] / "deploy" / "kustomize"
@@ -113,6 +116,8 @@ def test_what_can_be_limited_to_a_name_is() -> None:
     assert named == {
         ("namespaces", "kube-system"),
         ("configmaps", "extension-apiserver-authentication"),
+        ("mutatingwebhookconfigurations", "vk-provider-opt-in"),
+        ("secrets", "vk-provider-webhook"),
     }
 
 
@@ -129,7 +134,7 @@ def test_every_rule_says_which_code_needs_it(file: Path) -> None:
 @pytest.mark.parametrize("file", RIGHTS, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_the_code_that_a_rule_names_exists(file: Path) -> None:
     """A comment outlives a file otherwise."""
-    named = re.findall(r"\b(?:app|kube|loops|server)/\w+", file.read_text())
+    named = re.findall(r"\b(?:app|controllers|kube|loops|server)/\w+", file.read_text())
 
     assert named
     assert [name for name in named if not (CODE / f"{name}.py").is_file()] == []
@@ -238,3 +243,32 @@ def test_the_readme_makes_the_secret_that_the_deployment_mounts() -> None:
     assert made is not None
     assert made[1] in [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
     assert made[2] == "key"
+
+
+def test_the_webhook_asks_about_each_pod_once_and_stops_nothing() -> None:
+    """Either by the pod's label or by its namespace's; kube-system is left out."""
+    folder = BASE / "components/webhook"
+    (configuration,) = of_kind("MutatingWebhookConfiguration", folder / "configuration.yaml")
+    by_pod, by_namespace = configuration["webhooks"]
+    (service,) = of_kind("Service", folder / "service.yaml")
+
+    for webhook in (by_pod, by_namespace):
+        assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Ignore", 3)
+        found = webhook["clientConfig"]["service"]
+        assert (found["name"], found["path"]) == (
+            service["metadata"]["name"],
+            PATHS[webhook["name"]],
+        )
+        outside = {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system"],
+        }
+        assert outside in webhook["namespaceSelector"]["matchExpressions"]
+    assert by_pod["objectSelector"] == {"matchLabels": {BURST_LABEL: "true"}}
+    absent = {"key": BURST_LABEL, "operator": "DoesNotExist"}
+    assert by_namespace["objectSelector"] == {"matchExpressions": [absent]}
+    assert by_namespace["namespaceSelector"]["matchLabels"] == {BURST_LABEL: "true"}
+    usual = WebhookSettings()
+    assert configuration["metadata"]["name"] == usual.configuration
+    assert service["metadata"]["name"] == usual.service
