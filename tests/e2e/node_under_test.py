@@ -51,7 +51,8 @@ async def kubeconfig_of(bed: ControlPlane) -> Path:
 class NodeUnderTest:
     """One replica of one virtual node. Two with the same name and different `replica` compete.
 
-    `spec` is laid over a small default; `process` is its name in the bed.
+    `spec` is laid over a small default; `process` is its name in the bed. `beside` are further
+    documents of the configuration.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class NodeUnderTest:
         *,
         replica: str = "a",
         wait: bool = True,
+        beside: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.bed = bed
         self.name = name
@@ -72,6 +74,7 @@ class NodeUnderTest:
         self._log_from = 0
         self._pair: Pair = bed.serving_pair("127.0.0.1", name=self.process)
         self._given = dict(spec or {})
+        self._beside = beside
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -127,7 +130,7 @@ class NodeUnderTest:
         """Start the process; returns when it leads and its Node is Ready."""
         RUNNING.add(self)
         file = self.bed.folder / f"{self.process}.yaml"
-        file.write_text(yaml.safe_dump(self.document()))
+        file.write_text(yaml.safe_dump_all([self.document(), *self._beside]))
         kubeconfig = await kubeconfig_of(self.bed)
         self._log_from = len(self.log)
         command: list[str | Path] = [COMMAND, "run", "-f", file, "--kubeconfig", kubeconfig]

@@ -1,0 +1,72 @@
+"""The gate on a real control plane: training pushes, inference flows out and comes home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e import bursting_stage as stage
+from tests.e2e.node_under_test import NodeUnderTest
+from tests.e2e.workloads import Workloads
+from tests.rig.control_plane import ControlPlane
+from tests.rig.polling import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OPENS_WITHIN = 10.0
+REPLICAS = 4
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def gated(control_plane: ControlPlane) -> AsyncIterator[NodeUnderTest]:
+    """A node that takes part, beside one home node with four GPUs."""
+    await stage.prepare(control_plane)
+    rules = [stage.rules()]
+    async with NodeUnderTest(control_plane, "gated", stage.SPEC, beside=rules) as node:
+        yield node
+
+
+async def test_training_pushes_inference_out_and_it_comes_home(
+    gated: NodeUnderTest, workloads: Workloads
+) -> None:
+    """Hold, open within ten seconds of the preemption, hold, return in steps, hold."""
+    await stage.gate_is(gated, "hold")
+    assert "vk-provider.dev/prefer-home" in [
+        t["key"] for t in (await gated.node())["spec"]["taints"]
+    ]
+    await workloads.create("deployments", stage.inference(REPLICAS))
+    await stage.placed(workloads, gated.name, (REPLICAS, 0))
+
+    begun = time.monotonic()
+    await workloads.create_pod("train", stage.training(REPLICAS))
+    opened = await stage.gate_is(gated, "open", OPENS_WITHIN)
+    assert (opened["reason"], time.monotonic() - begun < OPENS_WITHIN) == ("PodsWaiting", True)
+    await stage.placed(workloads, gated.name, (0, REPLICAS))
+    costs = [
+        pod["metadata"]["annotations"].get("controller.kubernetes.io/pod-deletion-cost")
+        for pod in await workloads.pods("app=chat")
+        if pod["spec"].get("nodeName") == gated.name
+    ]
+    assert set(costs) <= {None, "-100"}
+
+    await workloads.delete("pods", "train", grace=0)
+    await stage.gate_is(gated, "return")
+    await _home_in_steps(gated, workloads)
+    assert (await stage.gate_is(gated, "hold"))["reason"] == "AllHome"
+    await stage.placed(workloads, gated.name, (REPLICAS, 0))
+
+
+async def _home_in_steps(gated: NodeUnderTest, workloads: Workloads) -> None:
+    """Two at a time; while they are on their way the taint lets nobody follow."""
+    await eventually(lambda: _taint(gated, "return"), "the taint says return")
+    await stage.evict(workloads, gated.name, 2)
+    await stage.placed(workloads, gated.name, (2, 2))
+    await eventually(lambda: _taint(gated, "return"), "the taint says return again")
+    await stage.evict(workloads, gated.name, 2)
+
+
+async def _taint(gated: NodeUnderTest, value: str) -> bool:
+    return stage.gate_of(await gated.node()) == value
