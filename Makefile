@@ -14,7 +14,7 @@ DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
 EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench bench-streams conformance fuzz lock clean
+.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench bench-streams conformance fields fuzz lock clean
 .NOTPARALLEL:
 
 define header
@@ -129,6 +129,9 @@ bench-streams: venv rig  ## measure exec, logs and port-forward against the Go s
 
 conformance: venv rig  ## the official suites against the virtual node
 	$(PY) -m tests.conformance
+
+fields: venv  ## write the tables of fields in docs/ anew
+	$(PY) -m tests.fields
 
 # atheris has an environment of its own, on Linux with a Python that it has wheels for (3.11 to 3.13). The parsers
 # need nothing else.

@@ -13,7 +13,7 @@ from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Explanation, FieldNote, Offer, ResolvedContainer, ResolvedPod
 from vk_provider_modal.config import ModalConfig
 from vk_provider_modal.translate import translate
-from vk_provider_modal.volumes import FILES_ENV
+from vk_provider_modal.volumes import FILES_ENV, files_shown
 
 _MASK = "***"
 _SHORTEST_SECRET = 6
@@ -41,11 +41,15 @@ def _masked(request: Mapping[str, Any], pod: ResolvedPod) -> Mapping[str, Any]:
     if "login" in image:
         image["login"] = {**image["login"], "password": _MASK}
     args = [_cut(word, secrets) for word in request.get("args", ())]
+    files = {FILES_ENV: files_shown(pod)} if FILES_ENV in env else {}
     return {
         **request,
         "image": image,
         **({"args": args} if args else {}),
-        "env": {name: _MASK if name in hidden else _cut(env[name], secrets) for name in env},
+        "env": {
+            **{name: _MASK if name in hidden else _cut(env[name], secrets) for name in env},
+            **files,
+        },
     }
 
 

@@ -106,6 +106,14 @@ def files_value(pod: ResolvedPod) -> str:
     return "\n".join(lines)
 
 
+def files_shown(pod: ResolvedPod) -> str:
+    """The work list as a person may see it: of what is in a file only the size."""
+    container = pod.containers[0]
+    lines = [f"folder {m.folder}" for m in _mounts(pod, container) if m.kind == "emptyDir"]
+    lines += [f"{f.mode:o} {f.path} ({len(f.content)} bytes)" for f in container.files]
+    return "\n".join(lines)
+
+
 def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 

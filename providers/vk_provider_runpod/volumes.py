@@ -112,6 +112,13 @@ def files_value(container: ResolvedContainer, pod: ResolvedPod) -> str:
     return "\n".join(lines)
 
 
+def files_shown(container: ResolvedContainer, pod: ResolvedPod) -> str:
+    """The work list as a person may see it: of what is in a file only the size."""
+    lines = [f"{f.mode:o} {f.path} ({len(f.content)} bytes)" for f in container.files]
+    lines += [f"dir {m.folder}" for m in _mounts(pod, container) if m.kind == "emptyDir"]
+    return "\n".join(lines)
+
+
 def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
@@ -253,7 +260,8 @@ def _notes(mounts: list[Mount], wrapped: bool) -> Iterator[FieldNote]:
         yield from _mount_notes(m, _MOUNT_NOTED)
         if m.kind in _FILE_KINDS and wrapped:
             yield FieldNote(m.path, "written once at the start; later changes don't arrive")
-        if m.kind == "persistentVolumeClaim" and m.mount.get("readOnly"):
+        claim = mapping(m.volume, "persistentVolumeClaim")
+        if claim and (m.mount.get("readOnly") or claim.get("readOnly")):
             yield FieldNote(m.path, "RunPod mounts network volumes for writing")
 
 

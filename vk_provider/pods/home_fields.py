@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 _SCHEDULED = "home's scheduler has acted on it"
 _IDENTITY = "an identity in the home cluster, whose token never leaves it"
+_JOINT = "joins a volume and its mounts"
 _MESSAGE = "the end of the log becomes the message"
 
 HOME_FIELDS: Mapping[str, Mapping[str, str]] = {
@@ -37,6 +38,11 @@ HOME_FIELDS: Mapping[str, Mapping[str, str]] = {
         "tolerations": _SCHEDULED,
         "topologySpreadConstraints": _SCHEDULED,
     },
+    "ContainerPort": {"name": "home's Services find a port by it"},
+    "ObjectFieldSelector": {"apiVersion": "v1 is the only one"},
+    "ResourceFieldSelector": {"containerName": "resolved by the node"},
+    "Volume": {"name": _JOINT},
+    "VolumeMount": {"name": _JOINT},
     "Container": {
         "resizePolicy": "no instance is resized in place",
         "terminationMessagePath": _MESSAGE,

@@ -20,6 +20,16 @@ spec:
       tolerations: [{operator: Exists}]
       containers: [{name: main, image: "vllm/vllm-openai:v0.11.0", args: [--port, "8000"]}]
 """
+PROBING = """
+from vk_provider.provider import ProviderContext
+from vk_provider.testing.field_probe import Fate, probe
+from vk_provider_big_iron.provider import factory
+
+context = ProviderContext("cluster", "node", "backend", "config", "tests/1")
+for found in probe(factory({"token": {"env": "UNSET"}}, context)):
+    if found.fate is Fate.SILENT:
+        print(found.path)
+"""
 
 
 def run(*command: str, folder: Path, site: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -64,6 +74,13 @@ def test_it_installs_is_found_and_passes_the_contract(made: Path, tmp_path: Path
     assert not {"failed", "skipped", "error"} & set(tested.stdout.split())
     assert "big-iron" in explained.stdout
     assert "vllm/vllm-openai:v0.11.0" in explained.stdout
+
+
+def test_it_drops_no_field_in_silence(made: Path) -> None:
+    """What stands in no list of its is refused."""
+    done = run(sys.executable, "-c", PROBING, folder=made, site=made)
+
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_it_is_as_clean_as_the_product(made: Path) -> None:

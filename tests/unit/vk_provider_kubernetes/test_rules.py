@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from vk_provider_kubernetes.rules import (
     HOST_ACCESS,
@@ -17,10 +15,7 @@ from vk_provider_kubernetes.rules import (
 )
 from vk_provider_kubernetes.sent_fields import SENT
 
-SCHEMA: Mapping[str, Mapping[str, str]] = json.loads(
-    (Path(__file__).parent / "pod-api.json").read_text()
-)["types"]
-"""Type -> field -> type of what is inside, from an API server's own /openapi/v3/api/v1."""
+from vk_provider.testing.field_samples import SCHEMA
 
 
 def reachable(type_name: str = "PodSpec", seen: frozenset[str] = frozenset()) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from vk_provider_modal.config import ModalConfig
-from vk_provider_modal.volumes import Storage, files_value, storage
+from vk_provider_modal.volumes import Storage, files_shown, files_value, storage
 
 from vk_provider.pods.types import ResolvedPod, VolumeFile
 from vk_provider.testing.builders import make_container, make_resolved_pod
@@ -109,6 +109,7 @@ def test_the_work_list_has_folders_then_files() -> None:
     )
 
     assert files_value(made) == "folder L2RhdGE=\n600 L2E= Yg=="
+    assert files_shown(made) == "folder /data\n600 /a (1 bytes)"
 
 
 def test_a_mount_of_nothing_is_left_to_the_api_server(config: ModalConfig) -> None:
