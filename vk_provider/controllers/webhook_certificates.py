@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,7 +66,7 @@ class WebhookPlace:
         """The Secret of the certificates."""
         return f"{paths.secrets(self.namespace)}/{self.settings.secret}"
 
-    def secret_watch(self, means: ControllerMeans, on_change: Any) -> Watched:
+    def secret_watch(self, means: ControllerMeans, on_change: Callable[[], None]) -> Watched:
         """A watch of that Secret alone."""
         collection = paths.secrets(self.namespace)
         return Watched(means.client, collection, self.settings.secret, on_change=on_change)
