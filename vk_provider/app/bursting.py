@@ -11,12 +11,12 @@ import asyncio
 import logging
 import random
 import socket
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any
 
 from vk_provider.app.api_observer import ApiObserver
 from vk_provider.app.bounded import bounded
+from vk_provider.app.bursting_options import Loop, everywhere, leading
 from vk_provider.app.leadership import Leadership
 from vk_provider.app.read_secret import SecretReader
 from vk_provider.bursting.situation import Rules
@@ -42,8 +42,6 @@ LEASE_TIMEOUT_SECONDS = 5.0
 AGAIN_SECONDS = 2.0
 CLOSE_SECONDS = 2.0
 EVENTS_SECONDS = 1.0
-
-Loop = tuple[str, Coroutine[Any, Any, None]]
 
 
 class Bursting:
@@ -79,12 +77,25 @@ class Bursting:
         ):
             chosen = self._settings.leader_election
             self._leadership = Leadership(lease_client, chosen, self._own_namespace)
-            while await self._leadership.acquire(stop):
-                await self._lead(client, self._leadership, stop)
+            async with asyncio.TaskGroup() as group:
+                beside = self._beside(client, group)
+                while await self._leadership.acquire(stop):
+                    await self._lead(client, self._leadership, stop)
+                for task in beside:
+                    task.cancel()
 
     def unready(self) -> str | None:
         """Why this replica can't even wait to move gates."""
         return self._leadership.hopeless() if self._leadership is not None else None
+
+    def _beside(self, client: KubeClient, group: asyncio.TaskGroup) -> Sequence[asyncio.Task[None]]:
+        """What runs whether this replica leads or not; it writes nothing."""
+        events = EventRecorder(client, socket.gethostname(), "vk-provider-bursting")
+        means = ControllerMeans(
+            client, SystemClock(), self._metrics, events, lambda: False, random.random
+        )
+        loops = everywhere(self._settings, means, self._own_namespace)
+        return [group.create_task(work, name=f"bursting: {name}") for name, work in loops]
 
     async def _lead(self, client: KubeClient, leadership: Leadership, stop: asyncio.Event) -> None:
         """One term: until we are told to stop, leadership is lost or a controller fails."""
@@ -128,6 +139,7 @@ class Bursting:
                 ("events", events.run()),
                 ("view", view.run()),
                 *self._gates(means, view, prometheus),
+                *leading(self._settings, means, view, prometheus, self._own_namespace),
             ]
             for name, work in loops:
                 group.create_task(work, name=f"bursting: {name}")
