@@ -1,0 +1,78 @@
+"""Which pods come home by a replacement that is Ready before they go. Pure.
+
+The descheduler breaks before it makes; with ``homecoming.surge`` a Deployment's pods are moved by
+:mod:`.relocation` instead while the gate of their node says ``return``: the replacements can only
+land at home then. Fed by :mod:`.picture` and :mod:`.moves`; feeds :mod:`.evacuation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vk_provider.bursting.limits import HomecomingLimits
+from vk_provider.bursting.moves import LAST_COST, Deployment, Phase
+from vk_provider.bursting.picture import Picture, PodView, Selection, VirtualNode
+
+RETURN = "return"
+
+
+def coming_home(
+    picture: Picture,
+    deployments: Sequence[Deployment],
+    selection: Selection,
+    limits: HomecomingLimits,
+    spare_slots: int,
+) -> list[PodView]:
+    """The pods that are to be moved now: those on their way already, then the dearest.
+
+    ``spare_slots`` are those that home has free beside the replacements that hold one.
+    """
+    outside = _outside(picture, selection)
+    moving: list[PodView] = []
+    fresh: list[list[PodView]] = []
+    for deployment in deployments:
+        mine = [p for p in outside if p.owner is not None and p.owner.uid in deployment.revisions]
+        if deployment.relocation is None:
+            fresh.append(mine[: limits.max_in_flight_per_workload])
+        else:
+            moving += _on_their_way(deployment, mine)
+    room = min(limits.max_in_flight - len(moving), spare_slots)
+    wanted = {pod.uid for group in fresh for pod in group}
+    first = [pod for pod in outside if pod.uid in wanted]
+    return moving + first[: max(0, room)]
+
+
+def _on_their_way(deployment: Deployment, mine: Sequence[PodView]) -> list[PodView]:
+    """As many as there are replacements; those that carry the mark first."""
+    state = deployment.relocation
+    marked = [pod for pod in mine if pod.deletion_cost == LAST_COST]
+    if state is None or state.phase is Phase.SHRINKING:
+        return marked
+    others = [pod for pod in mine if pod.deletion_cost != LAST_COST]
+    return (marked + others)[: state.target - state.replicas]
+
+
+def _outside(picture: Picture, selection: Selection) -> list[PodView]:
+    """Inference on nodes that are to be left: the dearest node first, then the oldest pod."""
+    order = {
+        node.name: place
+        for place, node in enumerate(sorted(picture.virtual, key=_dearest_first))
+        if node.gate == RETURN
+    }
+    found = [
+        pod
+        for pod in picture.pods
+        if pod.node in order
+        and selection.is_inference(pod)
+        and not (pod.is_over or pod.is_terminating)
+    ]
+    return sorted(found, key=lambda pod: (order[pod.node], _born(pod), pod.uid))
+
+
+def _dearest_first(node: VirtualNode) -> tuple[float, str]:
+    each = (node.usd_per_hour or 0.0) / max(1, node.running)
+    return -each, node.name
+
+
+def _born(pod: PodView) -> float:
+    return pod.created_at.timestamp() if pod.created_at is not None else 0.0
