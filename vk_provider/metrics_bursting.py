@@ -19,6 +19,7 @@ class BurstingMetrics:
         self._about_the_gate()
         self._about_home()
         self._about_the_webhook()
+        self._about_evacuation()
         self._about_gpu_health()
         self._about_quotas()
 
@@ -67,6 +68,20 @@ class BurstingMetrics:
         )
         self.training_waiting_gpus = self.gauge(
             "training_waiting_gpus", "GPUs that training waits for."
+        )
+
+    def _about_evacuation(self) -> None:
+        self.evacuating_pods = self.gauge(
+            "evacuating_pods", "Pods that are asked to go, for training or to come home."
+        )
+        self.held_workloads = self.gauge(
+            "evacuation_workloads_held", "Jobs that wait until inference is out of the way."
+        )
+        self.surge_pods = self.gauge(
+            "surge_pods", "Replicas beyond what was asked for, while pods are moved."
+        )
+        self.admission_answers = self.counter(
+            "admission_check_answers", "What Kueue was told of its jobs.", ("state",)
         )
 
     def _about_the_webhook(self) -> None:

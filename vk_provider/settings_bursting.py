@@ -16,6 +16,10 @@ from vk_provider.faults import FieldProblem
 from vk_provider.fields import Fields
 from vk_provider.settings import LeaderElectionSettings
 from vk_provider.settings_blocks import DNS_SUBDOMAIN, parse_leader_election
+from vk_provider.settings_bursting_admission_check import (
+    AdmissionCheckSettings,
+    parse_admission_check,
+)
 from vk_provider.settings_bursting_gate import GateSettings, parse_gate, parse_homecoming
 from vk_provider.settings_bursting_gpu_health import GpuHealthSettings, parse_gpu_health
 from vk_provider.settings_bursting_prometheus import PrometheusSettings, parse_prometheus
@@ -39,6 +43,7 @@ class BurstingSettings:
     gate: GateSettings = field(default_factory=GateSettings)
     homecoming: HomecomingLimits = field(default_factory=HomecomingLimits)
     prometheus: PrometheusSettings | None = None
+    admission_check: AdmissionCheckSettings = field(default_factory=AdmissionCheckSettings)
     webhook: WebhookSettings = field(default_factory=WebhookSettings)
     quota_bridge: QuotaBridgeSettings = field(default_factory=QuotaBridgeSettings)
     gpu_health: GpuHealthSettings = field(default_factory=GpuHealthSettings)
@@ -64,6 +69,7 @@ def parse_bursting_document(
         gate=parse_gate(spec.child("gate")),
         homecoming=parse_homecoming(spec.child("homecoming")),
         prometheus=parse_prometheus(spec.child("prometheus")),
+        admission_check=parse_admission_check(spec.child("admissionCheck")),
         webhook=parse_webhook(spec.child("webhook")),
         quota_bridge=parse_quota_bridge(spec.child("quotaBridge")),
         gpu_health=parse_gpu_health(spec.child("gpuHealth")),

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterator
 from typing import Any
 
+from vk_provider.bursting.evacuation import EvacuationLimits
 from vk_provider.controllers.cluster_view import ClusterView
+from vk_provider.controllers.evacuation import Evacuation, EvacuationRules
 from vk_provider.controllers.gpu_health import GpuHealthController
 from vk_provider.controllers.means import ControllerMeans
 from vk_provider.controllers.prometheus_client import PrometheusClient
@@ -31,6 +33,11 @@ def leading(
     if settings.webhook.enabled:
         place = WebhookPlace(settings.webhook, own_namespace)
         yield "webhook certificates", WebhookCertificates(means, place).run()
+    check = settings.admission_check
+    if check.enabled or check.topology or settings.homecoming.surge:
+        limits = EvacuationLimits(deadline=check.deadline_seconds, topology=check.topology)
+        rules = EvacuationRules(limits, settings.homecoming, answers_checks=check.enabled)
+        yield "evacuation", Evacuation(means, view, rules).run()
     if settings.quota_bridge.enabled:
         yield "quota bridge", QuotaBridge(means, view, settings.quota_bridge).run()
     if settings.gpu_health.enabled and prometheus is not None:

@@ -94,6 +94,12 @@ def deployment(namespace: str, name: str) -> str:
     return f"{deployments(namespace)}/{quote(name, safe='')}"
 
 
+def autoscalers(namespace: str | None = None) -> str:
+    """The HorizontalPodAutoscalers of one namespace, or of all."""
+    scope = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
+    return f"/apis/autoscaling/v2{scope}/horizontalpodautoscalers"
+
+
 def _apps(resource: str, namespace: str | None) -> str:
     scope = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
     return f"/apis/apps/v1{scope}/{resource}"

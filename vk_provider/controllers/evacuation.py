@@ -1,0 +1,215 @@
+"""Moves inference out of training's way before it is let in, and home again before it leaves.
+
+Fed by ``controllers.cluster_view`` and ``controllers.deployments_view``; what
+:mod:`vk_provider.bursting.evacuation` plans is written here, one write after another. A write that
+fails is made up for by the next look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from vk_provider.bursting import names
+from vk_provider.bursting.evacuation import EvacuationLimits, Look, Plan, plan
+from vk_provider.bursting.limits import HomecomingLimits
+from vk_provider.bursting.moves import Move, Phase, Scale, ScaleScaler, SetCost
+from vk_provider.bursting.picture import Picture, PodView
+from vk_provider.bursting.spare import supply
+from vk_provider.bursting.surging import coming_home
+from vk_provider.controllers.admission_checks import AdmissionChecks
+from vk_provider.controllers.cluster_view import ClusterView
+from vk_provider.controllers.deployments_view import DeploymentsView
+from vk_provider.controllers.means import ControllerMeans
+from vk_provider.faults import ConflictError, KubeError, KubeNotFoundError
+from vk_provider.kube import paths
+from vk_provider.kube.client import PatchKind
+from vk_provider.kube.watch import WatchTimings
+from vk_provider.pods.types import Json
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+SETTLE_SECONDS = 0.2
+CHECKS_SECONDS = 15.0
+SURGED, MOVED = "Surged", "SurgeEnded"
+
+
+@dataclass(frozen=True, slots=True)
+class EvacuationRules:
+    """``answers_checks``: Kueue may ask us. ``surges_home``: pods come home by a replacement."""
+
+    limits: EvacuationLimits
+    homecoming: HomecomingLimits
+    answers_checks: bool = True
+
+
+class Evacuation:
+    """All moves of Deployments' pods in one cluster."""
+
+    def __init__(
+        self,
+        means: ControllerMeans,
+        view: ClusterView,
+        rules: EvacuationRules,
+        timings: WatchTimings | None = None,
+    ) -> None:
+        self._means = means
+        self._view = view
+        self._rules = rules
+        self._changed = view.subscribe()
+        self._deployments = DeploymentsView(means.client, self._changed.set, timings)
+        self._checks = AdmissionChecks(means.client)
+        self._begun: Mapping[str, datetime] = {}
+
+    async def run(self) -> None:
+        """Turn until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._deployments.run())
+            if self._rules.answers_checks:
+                group.create_task(self._mind_checks())
+            group.create_task(self._turn())
+
+    async def _mind_checks(self) -> None:
+        while True:
+            version = self._view.kueue.version
+            if version and self._means.may_act():
+                try:
+                    await self._checks.look(version, self._means.clock.now())
+                except KubeError as fault:
+                    logger.warning("AdmissionChecks can't be read: %s", fault)
+                else:
+                    self._changed.set()
+            await asyncio.sleep(CHECKS_SECONDS if version else 1.0)
+
+    async def _turn(self) -> None:
+        await self._view.wait()
+        while True:
+            self._changed.clear()
+            if self._means.may_act() and self._deployments.is_seen:
+                await self._look()
+            # What arrives together is looked at together.
+            await asyncio.sleep(SETTLE_SECONDS)
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _look(self) -> None:
+        now = self._means.clock.now()
+        look = Look(self._view.picture(), self._deployments.deployments(), now, self._begun)
+        look = replace(look, also_leaving=self._coming_home(look))
+        limits = replace(self._rules.limits, checks=self._checks.names)
+        found = plan(look, self._view.selection, limits)
+        self._begun = found.begun
+        self._count(look.picture, found)
+        for move in found.moves:
+            if not self._means.may_act() or not await self._carry_out(move):
+                return
+        if found.answers and self._means.may_act():
+            await self._answer(found, now)
+
+    def _coming_home(self, look: Look) -> list[PodView]:
+        if not self._rules.homecoming.surge:
+            return []
+        selection = self._view.selection
+        spare = supply(look.picture, selection).least_spare
+        return coming_home(look.picture, look.deployments, selection, self._rules.homecoming, spare)
+
+    async def _answer(self, found: Plan, now: datetime) -> None:
+        version = self._view.kueue.version
+        for answer in await self._checks.answer(version, found.answers, now):
+            workload = answer.workload
+            logger.info(
+                "Workload %s/%s: %s: %s",
+                workload.namespace, workload.name, answer.state, answer.message,
+            )  # fmt: skip
+            self._means.metrics.bursting.admission_answers.labels(answer.state).inc()
+
+    async def _carry_out(self, move: Move) -> bool:
+        """Whether the next move may follow: each builds on those before it."""
+        try:
+            match move:
+                case Scale():
+                    await self._scale(move)
+                case ScaleScaler():
+                    await self._scale_scaler(move)
+                case SetCost():
+                    await self._set_cost(move)
+        except (ConflictError, KubeNotFoundError):
+            return False  # it changed meanwhile: the watch shows how
+        except KubeError as fault:
+            logger.warning("%s: not written: %s", _words(move), fault)
+            return False
+        return True
+
+    async def _scale(self, move: Scale) -> None:
+        each, state = move.deployment, move.relocation
+        metadata = {
+            "resourceVersion": each.resource_version,
+            "annotations": {names.EVACUATION: state.to_json() if state is not None else None},
+        }
+        body: dict[str, Any] = {"metadata": metadata}
+        if move.replicas != each.replicas:
+            body["spec"] = {"replicas": move.replicas}
+        path = paths.deployment(each.namespace, each.name)
+        await self._means.client.patch(path, body, kind=PatchKind.MERGE)
+        if move.replicas != each.replicas:
+            is_surge = state is not None and state.phase is Phase.SURGING
+            self._tell(move, SURGED if is_surge else MOVED)
+
+    async def _scale_scaler(self, move: ScaleScaler) -> None:
+        scaler = move.scaler
+        spec = {"minReplicas": scaler.min_replicas, "maxReplicas": scaler.max_replicas}
+        path = f"{paths.autoscalers(move.deployment.namespace)}/{scaler.name}"
+        await self._means.client.patch(path, {"spec": spec}, kind=PatchKind.MERGE)
+        logger.info(_words(move))
+
+    async def _set_cost(self, move: SetCost) -> None:
+        metadata = {"uid": move.uid, "annotations": {names.DELETION_COST: move.cost}}
+        path = paths.pod(move.namespace, move.name)
+        await self._means.client.patch(path, {"metadata": metadata}, kind=PatchKind.MERGE)
+
+    def _tell(self, move: Scale, reason: str) -> None:
+        logger.info(_words(move))
+        each = move.deployment
+        about: Json = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"namespace": each.namespace, "name": each.name, "uid": each.uid},
+        }
+        self._means.events.emit(about, "Normal", reason, _words(move))
+
+    def _count(self, picture: Picture, found: Plan) -> None:
+        metrics = self._means.metrics.bursting
+        metrics.evacuating_pods.set(len(found.leaving))
+        metrics.held_workloads.set(sum(answer.state == "Pending" for answer in found.answers))
+        metrics.surge_pods.set(
+            sum(
+                each.relocation.target - each.relocation.replicas
+                for each in self._deployments.deployments()
+                if each.relocation is not None
+            )
+        )
+
+
+def _words(move: Move) -> str:
+    match move:
+        case Scale(each, replicas, state):
+            goal = "moving pods without a loss" if state is not None else "done"
+            return (
+                f"Deployment {each.namespace}/{each.name}: "
+                f"replicas {each.replicas} -> {replicas}: {goal}"
+            )
+        case ScaleScaler(each, scaler):
+            return (
+                f"HorizontalPodAutoscaler {each.namespace}/{scaler.name}: replicas now "
+                f"{scaler.min_replicas} to {scaler.max_replicas}"
+            )
+        case SetCost():
+            return f"deletion cost of {move.namespace}/{move.name}: {move.cost}"
