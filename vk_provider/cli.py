@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vk_provider import __version__, log
+from vk_provider import __version__, doctor, log
 from vk_provider.faults import ConfigError, VkProviderError
 from vk_provider.offline.candidates import configured, with_defaults
 from vk_provider.offline.explain import explain
@@ -137,6 +137,22 @@ def _simulate(arguments: argparse.Namespace) -> int:
     return DONE
 
 
+def _doctor(arguments: argparse.Namespace) -> int:
+    checkup = doctor.load(arguments.checkup)
+    parser = argparse.ArgumentParser(
+        prog=f"vk-provider doctor {arguments.checkup}",
+        description=f"Look {doctor.CHECKUPS[arguments.checkup]}.",
+        epilog="Exit codes: 0 nothing is wrong, 1 something is, 2 usage or configuration.",
+    )
+    parser.add_argument("-f", "--file", action="append", default=[], help=_FILE_HELP)
+    _say_which_cluster(parser)
+    checkup.add_arguments(parser)
+    own = parser.parse_args(arguments.flags)
+    own.file = _files(own.file)
+    log.set_up("warning")
+    return _finish(checkup.run(own))
+
+
 def _new_provider(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.into or f"vk-provider-{arguments.name}")
     for path in new_provider(arguments.name, folder):
@@ -167,8 +183,7 @@ def _parser() -> argparse.ArgumentParser:
 
     run = _command(commands, "run", _run, "serve the nodes of a configuration")
     run.add_argument("-f", "--file", action="append", required=True, help=_FILE_HELP)
-    run.add_argument("--kubeconfig", help="default: in-cluster, else $KUBECONFIG, ~/.kube/config")
-    run.add_argument("--context", help="context of the kubeconfig (default: its current one)")
+    _say_which_cluster(run)
     run.add_argument("--log-level", default="info", choices=_LOG_LEVELS)
     run.add_argument("--log-format", default="auto", choices=("auto", "human", "json"))
 
@@ -188,6 +203,8 @@ def _parser() -> argparse.ArgumentParser:
     flags = simulate.add_argument("flags", nargs=argparse.REMAINDER, help=flags_help)
     flags.required = False  # else argparse names it beside a missing NAME
 
+    _add_doctor(commands)
+
     scaffold = _command(
         commands, "new-provider", _new_provider, "write a new provider's first files"
     )
@@ -196,6 +213,22 @@ def _parser() -> argparse.ArgumentParser:
 
     _command(commands, "version", _version, "print the version and what is installed")
     return parser
+
+
+def _add_doctor(commands: Any) -> None:
+    checkups = ", ".join(f"{name}: {summary}" for name, summary in doctor.CHECKUPS.items())
+    look = _command(commands, "doctor", _doctor, "look at a live cluster, before it matters")
+    look.add_argument("checkup", choices=doctor.CHECKUPS, help=checkups)
+    own_help = "its own flags: vk-provider doctor NAME --help"
+    own_flags = look.add_argument("flags", nargs=argparse.REMAINDER, help=own_help)
+    own_flags.required = False
+
+
+def _say_which_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig", help="default: in-cluster, else $KUBECONFIG, ~/.kube/config"
+    )
+    parser.add_argument("--context", help="context of the kubeconfig (default: its current one)")
 
 
 def _command(
