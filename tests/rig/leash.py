@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -34,6 +35,7 @@ PREFIX = "vk-rig-"
 _LOCK = ".leash"
 _PARENT_CHECK_SECONDS = 0.5
 _LAST_STAGE = 9
+_MNT_DETACH = 2
 
 
 def make_folder() -> tuple[Path, int]:
@@ -55,9 +57,32 @@ def sweep(temp: Path) -> list[Path]:
     for lock in temp.glob(f"{PREFIX}*/{_LOCK}"):
         with contextlib.suppress(OSError), lock.open("r+") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(lock.parent, ignore_errors=True)
+            remove(lock.parent)
             removed.append(lock.parent)
     return removed
+
+
+def remove(folder: Path) -> None:
+    """Remove a bed's folder, but nothing that is mounted in it: a kubelet's volumes, for one."""
+    for mounted in reversed(mounts_below(folder)):
+        _umount(mounted)
+    if not mounts_below(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Where something is mounted below a folder, in the order of mounting."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return []  # no Linux: nobody mounts anything there
+    points = [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    return [point for point in points if point.startswith(f"{folder}/")]
+
+
+def _umount(point: str) -> None:
+    # Detached: what a process of the bed still holds open goes with that process.
+    ctypes.CDLL(None).umount2(point.encode(), _MNT_DETACH)
 
 
 class Child:
@@ -220,7 +245,7 @@ async def main(parent: int, grace: float) -> None:
         await _serve(leash, parent)
     finally:
         await leash.stop_all(grace)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         os.close(lock)
 
 

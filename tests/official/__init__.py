@@ -1,0 +1,1 @@
+"""Kubernetes' own end-to-end suite against the virtual node: `python -m tests.official`."""

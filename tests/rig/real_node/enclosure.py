@@ -1,0 +1,91 @@
+"""Runs a program in namespaces of its own: network, mounts, processes.
+
+What a kubelet does to a machine (interfaces, iptables rules, mounts, daemons that leave their
+parents) it does in there, and the kernel takes all of it back when the program ends, however it
+ends. The network leads nowhere. Only cgroups are the machine's: they get a root of their own,
+which is removed here.
+Fed by a command line; feeds the exit code of that command back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.rig.deathsig import die_with_parent
+from tests.rig.real_node import packages
+
+CGROUPS = Path("/sys/fs/cgroup")
+CGROUP_ROOT = "vk-rig"
+_INIT = "tests.rig.real_node.init"
+
+
+class EnclosureError(RuntimeError):
+    """This machine can't enclose a node; says what it lacks."""
+
+
+def run(command: Sequence[str]) -> int:
+    """Run a command enclosed, Ctrl-C included; return its exit code.
+
+    It finds itself in a network with `lo` alone, in a mount namespace whose changes stay there, and
+    under a first process that reaps orphans and takes everybody along when it ends.
+    """
+    if os.geteuid() != 0:
+        raise EnclosureError("a real kubelet needs root: run this as root (in a container will do)")
+    inner = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    inner += ["--propagation", "private", sys.executable, "-m", _INIT, *command]
+    environment = os.environ | {"PATH": packages.search_path()}
+    with (
+        _cgroup_root(),
+        subprocess.Popen(
+            inner, env=environment, preexec_fn=die_with_parent(signal.SIGKILL)
+        ) as process,
+    ):
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue  # the terminal has told the command as well: it stops in order
+
+
+@contextlib.contextmanager
+def _cgroup_root() -> Iterator[None]:
+    """A cgroup of ours in every hierarchy; removed when nothing of ours runs any more."""
+    _remove_cgroups()  # of a run that was killed
+    for hierarchy in hierarchies():
+        (hierarchy / CGROUP_ROOT).mkdir(exist_ok=True)
+        _inherit_cpuset(hierarchy)
+    try:
+        yield
+    finally:
+        _remove_cgroups()
+
+
+def hierarchies() -> list[Path]:
+    """The mounted cgroup hierarchies: one of version 2, or several of version 1."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        return [CGROUPS]
+    return sorted(each for each in CGROUPS.iterdir() if (each / "cgroup.procs").exists())
+
+
+def _inherit_cpuset(hierarchy: Path) -> None:
+    """A new cpuset of version 1 is empty, and nothing may run in it until it is filled."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if (hierarchy / CGROUP_ROOT / name).exists() and not (
+            CGROUPS / "cgroup.controllers"
+        ).exists():
+            (hierarchy / CGROUP_ROOT / name).write_text((hierarchy / name).read_text())
+
+
+def _remove_cgroups() -> None:
+    for hierarchy in hierarchies():
+        root = hierarchy / CGROUP_ROOT
+        folders = [Path(folder) for folder, _, _ in os.walk(root, topdown=False)]
+        for folder in folders:
+            with contextlib.suppress(OSError):  # busy: another run's, or one that is just ending
+                folder.rmdir()
