@@ -26,6 +26,7 @@ class Metrics:
         self.registry = CollectorRegistry() if registry is None else registry
         self._about_backends()
         self._about_pods()
+        self._about_placement()
         self._about_the_api_server()
         self.bursting = BurstingMetrics(self.registry)
         """What the controllers of the bursting side count."""
@@ -88,6 +89,30 @@ class Metrics:
             "internal_errors",
             "Bugs, ours or a provider's: each parks one pod for a while.",
             ("node", "action"),
+        )
+
+    def _about_placement(self) -> None:
+        budget = ("node", "namespace", "period")
+        self.spend_usd = self._counter(
+            "spend_usd",
+            "What instances have cost, in USD, since this process leads.",
+            (*_BACKEND, "namespace"),
+        )
+        self.budget_usd = self._gauge(
+            "budget_usd", "Caps in USD; an empty namespace is the node's own.", budget
+        )
+        self.budget_spent_usd = self._gauge(
+            "budget_spent_usd",
+            "What is spent of a cap in this day or month; of the hour's, what runs now costs.",
+            budget,
+        )
+        self.budget_remaining_usd = self._gauge(
+            "budget_remaining_usd", "What is left of a cap.", budget
+        )
+        self.start_seen_seconds = self._gauge(
+            "start_seen_seconds",
+            "From the create call to the first running container, of the last 64 starts.",
+            (*_BACKEND, "gpu_type", "quantile"),
         )
 
     def _about_the_api_server(self) -> None:

@@ -45,16 +45,46 @@ class PlacementPolicy(StrEnum):
 
     CHEAPEST = "cheapest"
     """By price; equal prices and backends without one in the order of the document."""
-    ORDERED = "ordered"
+    PRIORITY = "priority"
     """All offers of the first backend before any of the second."""
+    SPREAD = "spread"
+    """Where fewest instances run, by backend and data centre."""
+    FASTEST_START = "fastest-start"
+    """By the start-up times that were seen here."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapSettings:
+    """US dollars: what may run at any moment costs per hour, and per calendar day and month (UTC)
+    in all. None: no limit."""
+
+    usd_per_hour: float | None = None
+    usd_per_day: float | None = None
+    usd_per_month: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """What the instances of a node may cost together, and those of single namespaces.
+
+    ``drains``: at a cap instances end, dearest first, so that it holds; otherwise only the door
+    closes. ``warn_at_percent``: from then on people are warned. ``unpriced_usd_per_hour``: what an
+    instance is reckoned at whose backend tells no price.
+    """
+
+    node: CapSettings = CapSettings()
+    namespaces: Mapping[str, CapSettings] = field(default_factory=dict)
+    drains: bool = True
+    warn_at_percent: float = 80.0
+    unpriced_usd_per_hour: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
-    """Which offer is tried first, and what all instances of the node may cost together."""
+    """Which offer is tried first, and what it all may cost."""
 
     policy: PlacementPolicy = PlacementPolicy.CHEAPEST
-    budget_usd_per_hour: float | None = None
+    budget: BudgetSettings = BudgetSettings()
 
 
 @dataclass(frozen=True, slots=True)

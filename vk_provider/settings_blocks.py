@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import re
 
 from vk_provider.fields import Fields
 from vk_provider.settings import (
+    BudgetSettings,
+    CapSettings,
     DoorSettings,
     LeaderElectionSettings,
     NodeBurstingSettings,
@@ -25,17 +28,53 @@ DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 DNS_LABEL_WORDS = "at most 63 lower-case letters, digits and -"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 
+_CAPS = ("usdPerHour", "usdPerDay", "usdPerMonth")
+_FORMER_PRIORITY = "ordered"
+"""What ``priority`` was called at first; understood, and mentioned nowhere."""
 _NOT_YET = "not available in this version"
 
 
 def parse_placement(block: Fields) -> PlacementSettings:
-    """The order in which offers are tried."""
-    policy = block.text("policy", PlacementPolicy.CHEAPEST, choices=tuple(PlacementPolicy))
-    budget = block.child("budget")
-    usd_per_hour = budget.number("usdPerHour", None, 0)
-    budget.done()
+    """The order in which offers are tried, and the budget."""
+    if block.take("policy") == _FORMER_PRIORITY:
+        policy: str = PlacementPolicy.PRIORITY
+    else:
+        policy = block.text("policy", PlacementPolicy.CHEAPEST, choices=tuple(PlacementPolicy))
+    budget = parse_budget(block.child("budget"))
     block.done()
-    return PlacementSettings(PlacementPolicy(policy), usd_per_hour)
+    return PlacementSettings(PlacementPolicy(policy), budget)
+
+
+def parse_budget(block: Fields) -> BudgetSettings:
+    """Caps of the node and of namespaces, and what happens at them."""
+    namespaces = block.child("perNamespace")
+    budget = BudgetSettings(
+        node=_caps(block),
+        namespaces={name: _namespace_caps(namespaces, name) for name in namespaces.raw()},
+        drains=block.text("onExceeded", "drain", choices=("drain", "keep")) == "drain",
+        warn_at_percent=block.number("warnAtPercent", 80.0, 1, 100),
+        unpriced_usd_per_hour=block.number("unpricedUsdPerHour", 0.0, 0),
+    )
+    namespaces.done()
+    block.done()
+    return budget
+
+
+def _namespace_caps(namespaces: Fields, name: str) -> CapSettings:
+    block = namespaces.child(name)
+    caps = _caps(block)
+    if not re.fullmatch(DNS_LABEL, name):
+        namespaces.refuse(name, f"not a namespace's name; allowed: {DNS_LABEL_WORDS}")
+    elif caps == CapSettings():
+        words = ", ".join(_CAPS)
+        namespaces.refuse(name, f"no cap is given; allowed: one or more of {words}")
+    block.done()
+    return caps
+
+
+def _caps(block: Fields) -> CapSettings:
+    """Nothing is a valid cap: nothing that costs money is then let in."""
+    return CapSettings(*(block.number(key, None, 0) for key in _CAPS))
 
 
 def parse_server(block: Fields) -> ServerSettings:

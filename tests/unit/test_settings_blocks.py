@@ -7,8 +7,11 @@ import pytest
 
 from vk_provider.fields import Fields
 from vk_provider.settings import (
+    BudgetSettings,
+    CapSettings,
     DoorSettings,
     LeaderElectionSettings,
+    PlacementPolicy,
     PlacementSettings,
     Reach,
     ServerSettings,
@@ -92,6 +95,37 @@ def test_a_full_leader_election_block_is_read() -> None:
     assert said(fields) == []
 
 
+def test_a_full_placement_block_is_read() -> None:
+    """Caps of the node and of a namespace; a cap of nothing is one."""
+    fields = block(
+        {
+            "policy": "fastest-start",
+            "budget": {
+                "usdPerHour": 1,
+                "usdPerDay": 2,
+                "usdPerMonth": 3,
+                "perNamespace": {"team": {"usdPerDay": 0}},
+                "onExceeded": "keep",
+                "warnAtPercent": 50,
+                "unpricedUsdPerHour": 0.5,
+            },
+        }
+    )
+
+    namespaces = {"team": CapSettings(None, 0.0)}
+    budget = BudgetSettings(CapSettings(1.0, 2.0, 3.0), namespaces, False, 50.0, 0.5)
+    assert parse_placement(fields) == PlacementSettings(PlacementPolicy.FASTEST_START, budget)
+    assert said(fields) == []
+
+
+def test_the_first_word_for_priority_is_understood() -> None:
+    """Configurations outlive their words."""
+    fields = block({"policy": "ordered"})
+
+    assert parse_placement(fields).policy is PlacementPolicy.PRIORITY
+    assert said(fields) == []
+
+
 def test_direct_reach_is_read() -> None:
     """The other value that works."""
     assert parse_reach(block({"reach": "direct"})) is Reach.DIRECT
@@ -100,7 +134,33 @@ def test_direct_reach_is_read() -> None:
 @pytest.mark.parametrize(
     ("parse", "value", "problem"),
     [
-        (parse_placement, {"policy": "cheap"}, 'policy: found "cheap", allowed: cheapest, ordered'),
+        (
+            parse_placement,
+            {"policy": "cheap"},
+            'policy: found "cheap", allowed: cheapest, priority, spread, fastest-start',
+        ),
+        (
+            parse_placement,
+            {"budget": {"perNamespace": {"team": {}}}},
+            "budget.perNamespace.team: no cap is given; allowed: one or more of usdPerHour, "
+            "usdPerDay, usdPerMonth",
+        ),
+        (
+            parse_placement,
+            {"budget": {"perNamespace": {"Team": {"usdPerDay": 1}}}},
+            "budget.perNamespace.Team: not a namespace's name; allowed: at most 63 lower-case "
+            "letters, digits and -",
+        ),
+        (
+            parse_placement,
+            {"budget": {"onExceeded": "stop"}},
+            'budget.onExceeded: found "stop", allowed: drain, keep',
+        ),
+        (
+            parse_placement,
+            {"budget": {"warnAtPercent": 120}},
+            "budget.warnAtPercent: found 120, allowed: a number from 1 to 100",
+        ),
         (
             parse_placement,
             {"budget": {"usdPerHour": -1}},

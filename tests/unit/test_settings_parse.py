@@ -60,7 +60,7 @@ def test_every_field_is_read() -> None:
                 {"name": "a", "provider": "fake", "config": {"k": 1}},
                 {"name": "b", "provider": "runpod"},
             ],
-            placement={"policy": "ordered", "budget": {"usdPerHour": 2.5}},
+            placement={"policy": "priority", "budget": {"usdPerHour": 2.5}},
             clusterId="home",
             tickSeconds=0.5,
             reach="direct",
@@ -81,8 +81,8 @@ def test_every_field_is_read() -> None:
         ("b", "runpod"),
     ]
     assert node.backends[0].config == {"k": 1}
-    assert node.placement.policy is PlacementPolicy.ORDERED
-    assert node.placement.budget_usd_per_hour == 2.5
+    assert node.placement.policy is PlacementPolicy.PRIORITY
+    assert node.placement.budget.node.usd_per_hour == 2.5
     assert (node.cluster_id, node.tick_seconds, node.reach) == ("home", 0.5, Reach.DIRECT)
     assert (node.admission_enabled, node.namespaces) == (False, ("one", "two"))
     assert node.fail_after_backend_lost_seconds == 60

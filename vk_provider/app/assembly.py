@@ -27,6 +27,7 @@ from vk_provider.kube.tokens import TokenSource
 from vk_provider.kube.writer import StatusWriter
 from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
+from vk_provider.loops.experience import Experience
 from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.means import Means
 from vk_provider.loops.offered import Offered
@@ -40,12 +41,18 @@ from vk_provider.loops.relist import Relist, RelistSettings
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.spending import Spending
 from vk_provider.loops.threshold import Threshold
+from vk_provider.loops.unfollowed import Unfollowed
 from vk_provider.node.door import Door, DoorLimits
+from vk_provider.placement.budget import BudgetLimits, Caps
+from vk_provider.placement.cooling import Losses
+from vk_provider.placement.ranking import Policy
+from vk_provider.pods import desired
 from vk_provider.pods.storm import StormGuard, StormLimits
+from vk_provider.pods.types import Json, PodUID
 from vk_provider.pods.world import BackendFacts, LifecycleLimits
 from vk_provider.provider import Provider
 from vk_provider.quantities import parse
-from vk_provider.settings import NodeSettings, PlacementPolicy, Reach
+from vk_provider.settings import CapSettings, NodeSettings, Reach
 from vk_provider.settings_file import provider_context
 
 logger = logging.getLogger(__name__)
@@ -76,8 +83,9 @@ class Assembly:
             settings.name,
             observe=lambda why: shell.metrics.events_dropped.labels(shell.node, why).inc(),
         )
-        spending = Spending(settings.placement.budget_usd_per_hour)
-        self.threshold = Threshold(_door(settings), shell, spending)
+        spending = Spending(_budget(settings), shell, settings.tick_seconds)
+        experience = Experience(shell, _losses(settings))
+        self.threshold = Threshold(_door(settings), shell, spending, experience)
         self.pace = Pace(StormGuard(_storm(settings)), shell)
         self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
@@ -104,7 +112,11 @@ class Assembly:
         self.workers = PodWorkers(
             self._facts(), self.threshold, self.pace, self._actions(preparer), self.shell
         )
-        self.refresher = Refresher(self.workers, preparer, self.backends, self.shell)
+        self.threshold.spending.budget.grace = self._grace
+        emit = self.events.emit
+        self.refresher = Refresher(self.workers, preparer, self.backends, self.shell, emit)
+        self.cache.subscribe(self.refresher.pod_changed)
+        self.cache.subscribe(Unfollowed(self.workers, self.backends, emit).pod_changed)
         self.views.workers = self.workers
         self.views.offered = Offered(self.backends, self.threshold.board.changed.set)
         for name, wired in self.backends.items():
@@ -138,6 +150,15 @@ class Assembly:
         self.workers.references_changed(owners)
         if self.refresher is not None:
             self.refresher.changed(owners)
+
+    def _grace(self, uid: str) -> float:
+        """How long a pod's containers may take to stop."""
+        record = self.workers.records.get(PodUID(uid))
+        return float(desired.grace_seconds(record.pod or {})) if record is not None else 0.0
+
+    def _instance_made(self, uid: PodUID, pod: Json) -> None:
+        if self.refresher is not None:
+            self.refresher.made(uid, pod)
 
     async def _read_secret(self, namespace: str, name: str, key: str) -> str:
         secret = await self.client.get(f"{paths.secrets(namespace)}/{name}")
@@ -178,13 +199,13 @@ class Assembly:
                 settings.name,
                 self.address,
                 settings.capacity,
-                settings.placement.policy is PlacementPolicy.CHEAPEST,
+                Policy(settings.placement.policy.value),
                 settings.namespaces,
             ),
             self.backends,
             self.references,
             self.services,
-            self.threshold.denied,
+            self.threshold,
         )
 
     def _actions(self, preparer: Preparer) -> PodActions:
@@ -195,6 +216,7 @@ class Assembly:
             preparer,
             self.backends,
             self.kept_logs,
+            self._instance_made,
         )
         return PodActions(means, self.threshold, self.shell)
 
@@ -220,7 +242,12 @@ def _siblings(backend: Backend, several: Iterable[Backend]) -> frozenset[str]:
 
 def _backend_facts(provider: Provider) -> BackendFacts:
     traits = provider.traits
-    return BackendFacts(traits.ended_is_free, traits.restarts_in_place, traits.runs_probes)
+    return BackendFacts(
+        traits.ended_is_free,
+        traits.restarts_in_place,
+        traits.runs_probes,
+        traits.follows_updates,
+    )
 
 
 def _door(settings: NodeSettings) -> Door:
@@ -230,6 +257,25 @@ def _door(settings: NodeSettings) -> Door:
     )
     pods = int(parse(settings.capacity.get("pods", "110")))
     return Door.over([backend.name for backend in settings.backends], pods, limits)
+
+
+def _losses(settings: NodeSettings) -> Losses:
+    return Losses(settings.door.first_cooldown_seconds, settings.door.max_cooldown_seconds)
+
+
+def _budget(settings: NodeSettings) -> BudgetLimits:
+    given = settings.placement.budget
+    return BudgetLimits(
+        _caps(given.node),
+        {name: _caps(caps) for name, caps in given.namespaces.items()},
+        given.drains,
+        given.warn_at_percent / 100,
+        given.unpriced_usd_per_hour,
+    )
+
+
+def _caps(given: CapSettings) -> Caps:
+    return Caps(given.usd_per_hour, given.usd_per_day, given.usd_per_month)
 
 
 def _storm(settings: NodeSettings) -> StormLimits:

@@ -16,6 +16,7 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.pods import actions as todo
 from vk_provider.pods import desired
 from vk_provider.pods import stimuli as news
+from vk_provider.pods.events import FailedReason
 from vk_provider.pods.record import Record
 from vk_provider.pods.types import InstancePhase, PodUID, Verdict
 
@@ -30,14 +31,17 @@ class PodAccounts:
         self._shell = shell
         self._gauges = PodGauges(shell)
 
-    def note(self, uid: PodUID, stimulus: news.Stimulus) -> None:
-        """News of a pod, as it is absorbed."""
+    def note(self, record: Record, stimulus: news.Stimulus) -> None:
+        """News of a pod, as it was absorbed."""
+        uid = record.uid
         match stimulus:
-            case news.Observed(observation=seen):
+            case news.Observed(backend=backend, observation=seen):
+                self._threshold.experience.observed(uid, record.pod, backend, seen)
                 self._gauges.observed(uid, seen)
                 if seen.phase is InstancePhase.RUNNING:
                     self._pace.settle(uid)
             case news.PodSeen(pod):
+                self._threshold.experience.seen(pod)
                 self._gauges.seen(uid, pod)
                 if desired.is_terminal(pod):
                     self._admitted.remove(uid)
@@ -65,6 +69,10 @@ class PodAccounts:
         """The pod's end is decided; its owner is charged for a failure."""
         if verdict.phase == "Failed" and record.pod is not None:
             self._pace.charge(desired.owner_key(record.pod), record.uid)
+        reason, backend = verdict.reason, record.backend
+        is_loss = reason in (FailedReason.PROVIDER_LOST, FailedReason.PREEMPTED)
+        if is_loss and backend is not None and record.uid not in self._threshold.spending.dismissed:
+            self._threshold.experience.lost(record.uid, backend, record.observation)
         if verdict.reason is not None:
             self._shell.metrics.failed_verdicts.labels(self._shell.node, verdict.reason).inc()
 
@@ -84,5 +92,6 @@ class PodAccounts:
         """Nothing of the pod is left."""
         self._pace.settle(uid)
         self._threshold.spending.release(uid)
+        self._threshold.experience.forget(uid)
         self._admitted.remove(uid)
         self._gauges.forget(uid)

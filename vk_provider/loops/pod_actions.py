@@ -74,7 +74,8 @@ class PodActions:
             return
         if isinstance(action, todo.CreateInstance):
             # At once, not when the task begins: the next pod's step comes before that.
-            self._threshold.create_begins(uid, action.candidate)
+            namespace = action.resolved.stamp.namespace
+            self._threshold.create_begins(uid, namespace, action.candidate)
         task = self._shell.spawn(
             self._works[type(action)](record, action, post),
             f"{type(action).__name__} {uid}",
@@ -94,6 +95,7 @@ class PodActions:
         if isinstance(action, todo.CreateInstance):
             self._creates.pop(record.uid, None)
             self._settle(record, action.candidate, answer)
+        self._reckon(record, action, answer)
         if answer is not None:
             post(record.uid, answer)
 
@@ -109,6 +111,17 @@ class PodActions:
             "pod %s: backend %s: %s: %s",
             pod_name(record.pod), candidate.backend, answer.fault.reason, answer.fault,
         )  # fmt: skip
+
+    def _reckon(self, record: Record, action: todo.Action, answer: news.Stimulus | None) -> None:
+        """Meters run from a create's answer to the acknowledged end."""
+        spending = self._threshold.spending
+        match action, answer:
+            case todo.CreateInstance(resolved, candidate), news.Created(ref=ref):
+                spending.created(record.uid, resolved.stamp.namespace, candidate, ref)
+            case todo.DeleteInstance(backend, ref), news.Deleted():
+                spending.ended(backend, ref)
+            case todo.DeleteExtra(backend, ref), news.ExtraDeleted():
+                spending.ended(backend, ref)
 
     def _excuse(
         self, record: Record, action: todo.Action, post: Post, fault: BaseException

@@ -93,7 +93,7 @@ class PodWorkers:
         if known is None:
             return
         self.records[uid] = known
-        self._guarded.attempt(known, "Note", partial(self._accounts.note, uid, stimulus))
+        self._guarded.attempt(known, "Note", partial(self._accounts.note, known, stimulus))
         if uid in self._at_rest and _shows_the_same(record, self.records[uid], stimulus):
             return  # every list shows every pod: those that run must not be decided anew each time
         self._at_rest.discard(uid)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.pod_accounts import PodAccounts
@@ -49,13 +50,14 @@ class Surroundings:
 
     def world(self, record: Record) -> World:
         """The world as this pod sees it now."""
-        door = self._threshold.view()
+        door, spending = self._threshold.view(), self._threshold.spending
+        namespace = str((record.pod or {}).get("metadata", {}).get("namespace", ""))
         return World(
             now=self._shell.clock.now(),
             facts=self._facts.backends,
             held_until=lambda: self._accounts.held_until(record),
             refusal=self._facts.refusal,
-            cooled=self._threshold.cooled,
+            cooled=partial(self._threshold.cooled, namespace),
             door_closed=f"{door.closed}: {door.message}" if door.closed is not None else None,
             headroom=door.headroom,
             door_published=self._threshold.board.published,
@@ -64,7 +66,8 @@ class Surroundings:
             direct=self._facts.direct,
             limits=self._facts.limits,
             silence=self.silence,
-            over_budget=self._threshold.spending.words,
+            over_budget=lambda candidates: spending.words(candidates, namespace),
+            dismissed=spending.dismissed.get(record.uid, ""),
         )
 
     def silence(self, backend: str) -> float:

@@ -6,7 +6,7 @@ catalogues; its ``Prepared`` goes to ``pods.starting``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vk_provider.faults import (
@@ -20,13 +20,16 @@ from vk_provider.kube.references import ReferenceCache
 from vk_provider.kube.services import Services
 from vk_provider.kube.tokens import TokenSource
 from vk_provider.loops.backend import Backend
-from vk_provider.placement.ranking import Choice, rank
+from vk_provider.loops.threshold import Threshold
+from vk_provider.placement.needs import Place
+from vk_provider.placement.ranking import Circumstances, Policy, Ranking, rank
+from vk_provider.pods import desired
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.hints import hints
 from vk_provider.pods.references import ObjectKey, referenced
 from vk_provider.pods.resolve import Missing, ResolveInput, resolve
 from vk_provider.pods.stimuli import Candidate, Notice, Prepared
-from vk_provider.pods.types import Json, PlacementHints, PodUID, ResolvedPod, Waiting
+from vk_provider.pods.types import Json, Offer, PlacementHints, PodUID, ResolvedPod, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class PreparationSettings:
     node_name: str
     host_ip: str
     capacity: Mapping[str, str]
-    cheapest_first: bool
+    policy: Policy = Policy.CHEAPEST
     namespaces: tuple[str, ...] = ()
     """Where ConfigMaps and Secrets may be read; empty: everywhere."""
 
@@ -54,13 +57,13 @@ class Preparer:
         backends: Mapping[str, Backend],
         references: ReferenceCache,
         services: Services | None,
-        on_denied: Callable[[str, DeniedError], None],
+        threshold: Threshold,
     ) -> None:
         self._settings = settings
         self._backends = backends
         self._references = references
         self._services = services
-        self._on_denied = on_denied
+        self._threshold = threshold
 
     def release(self, uid: PodUID) -> None:
         """The pod needs its references no more."""
@@ -93,7 +96,7 @@ class Preparer:
             notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
             waiting = Waiting(resolved.reason, resolved.message)
             return Prepared(missing=waiting, notices=notices)
-        return await self._place(resolved)
+        return await self._place(uid, resolved)
 
     async def _unreadable(self, uid: PodUID, pod: Json) -> str:
         """Which references we may not read, in words; that is not the same as their absence."""
@@ -136,9 +139,9 @@ class Preparer:
     def _referenced(self, pod: Json) -> frozenset[ObjectKey]:
         return referenced(pod, with_tokens=self.tokens is not None)
 
-    async def _place(self, resolved: ResolvedPod) -> Prepared:
+    async def _place(self, uid: PodUID, resolved: ResolvedPod) -> Prepared:
         notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
-        choices: list[Choice] = []
+        choices: list[tuple[str, Offer]] = []
         refusals: list[FieldProblem] = []
         faults: list[str] = []
         for backend in self._backends.values():
@@ -147,33 +150,53 @@ class Preparer:
             except ProviderError as fault:
                 faults.append(f"{backend.name}: {fault}")
                 if isinstance(fault, DeniedError):
-                    self._on_denied(backend.name, fault)
+                    self._threshold.denied(backend.name, fault)
                 continue
-            found = [Choice(backend.name, offer) for offer in offers]
-            problems = _refused_fields(backend, resolved, found)
+            self._threshold.money.note_prices(backend.name, offers)
+            problems = _refused_fields(backend, resolved, offers)
             if problems:
                 refusals += problems
             else:
-                choices += found
-        ranking = rank(resolved.hints, choices, cheapest_first=self._settings.cheapest_first)
+                choices += [(backend.name, offer) for offer in offers]
+        ranking = self._ranked(uid, resolved, choices)
         shortage = "; ".join([*faults, ranking.shortage]) if ranking.shortage else ""
         return Prepared(
             resolved=resolved,
-            candidates=tuple(Candidate(c.backend, c.offer) for c in ranking.choices),
+            candidates=tuple(Candidate(c.backend, c.offer, c.reason) for c in ranking.choices),
             refusals=() if choices or faults else tuple(dict.fromkeys(refusals)),
             shortage=shortage,
             notices=notices,
         )
 
+    def _ranked(
+        self, uid: PodUID, resolved: ResolvedPod, choices: Sequence[tuple[str, Offer]]
+    ) -> Ranking:
+        """In one go without a pause, so that pods that are ranked together see each other."""
+        known = self._threshold.experience
+        is_ordinal = desired.is_ordinal(resolved.pod)
+        around = Circumstances(
+            policy=self._settings.policy,
+            running=known.occupancy.counts(besides=uid),
+            starts=known.starts.median,
+            predecessor=(
+                known.ordinals.predecessor(desired.full_name(resolved.pod)) if is_ordinal else None
+            ),
+        )
+        ranking = rank(resolved.hints, choices, resolved.gpu_count, around)
+        if ranking.choices:
+            first = ranking.choices[0]
+            known.occupancy.take(uid, Place(first.backend, first.offer.data_center))
+        return ranking
+
 
 def _refused_fields(
-    backend: Backend, resolved: ResolvedPod, offers: list[Choice]
+    backend: Backend, resolved: ResolvedPod, offers: Sequence[Offer]
 ) -> tuple[FieldProblem, ...]:
     """The fields this backend can't honour. They do not depend on the offer, so one is enough."""
     if not offers:
         return ()
     try:
-        backend.provider.explain(resolved, offers[0].offer)
+        backend.provider.explain(resolved, offers[0])
     except UnsupportedFieldsError as fault:
         return fault.problems
     return ()

@@ -1,60 +1,141 @@
-"""What the node's instances cost together, and whether one more fits into the budget.
+"""What the node's instances cost, whether one more fits into the budget, and who must go at a cap.
 
-What lists show counts as listed; a create that has begun is reserved until a list shows it or it
-is known that nothing was made, so that many pods at once don't spend the same dollar twice.
-Instances without a price count nothing: where a backend has none, capacity is the cap.
-Fed by ``loops.relist`` and ``loops.pod_actions``; asked by ``loops.threshold``.
+The reckoning is pure (``placement.meters``, ``placement.budget``); here it gets its time, the
+creates under way and its place in the metrics. A create that has begun is reserved until it is
+known what became of it, so that many pods at once don't spend the same dollar twice.
+Fed by ``loops.relist`` (lists), ``loops.pod_actions`` (creates and ends) and ``loops.bills``
+(reports); asked by ``loops.threshold`` and, through the world, by each pod.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from vk_provider.loops.shell import Shell
+from vk_provider.placement.budget import Budget, BudgetLimits, Share
+from vk_provider.placement.meters import Meters, Now
+from vk_provider.placement.needs import usable_price
+from vk_provider.placement.readings import Billing, Key, Reading, reading_of
+from vk_provider.placement.reports import Report
 from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import PodUID
+from vk_provider.pods.types import InstanceRef, Observation, PodUID
+from vk_provider.provider import ProviderTraits
+
+SETTLED_SECONDS = 3600.0
+"""An hour's bill is taken as complete when the hour ended so long ago."""
 
 
 class Spending:
-    """USD per hour of one node; ``limit`` None: no budget."""
+    """The money of one node."""
 
-    def __init__(self, limit: float | None = None) -> None:
-        self.limit = limit
-        self._listed: dict[str, float] = {}
-        self._reserved: dict[PodUID, float] = {}
+    def __init__(self, limits: BudgetLimits, shell: Shell, tick_seconds: float = 10.0) -> None:
+        self.budget = Budget(limits, Meters(), tick_seconds)
+        self.dismissed: dict[PodUID, str] = {}
+        """The pods whose instances must end so that a cap holds, each with why."""
+        self._shell = shell
+        self._shown = _Shown(shell)
 
-    @property
-    def left(self) -> float:
-        """What may still be spent."""
-        if self.limit is None:
-            return math.inf
-        return self.limit - sum(self._listed.values()) - sum(self._reserved.values())
+    def over(self, candidate: Candidate, namespace: str) -> str:
+        """Why this offer may not be rented for a pod of this namespace; empty if it may."""
+        limits = self.budget.limits
+        if not limits.any:
+            return ""
+        if usable_price(candidate.offer) is None and candidate.offer.usd_per_hour is not None:
+            return f"its price of {candidate.offer.usd_per_hour} USD/h makes no sense"
+        price = _price(candidate, self.budget.limits.unpriced_usd_per_hour)
+        return self.budget.over(price, namespace, self.now()) if price > 0 else ""
 
-    def is_over(self, candidate: Candidate) -> bool:
-        """Whether this offer costs more than is left."""
-        return (candidate.offer.usd_per_hour or 0.0) > self.left
+    def words(self, candidates: Iterable[Candidate], namespace: str) -> str:
+        """Why none of these offers may be rented; empty where money is not the reason."""
+        over = [(each, self.over(each, namespace)) for each in candidates]
+        prices = [usable_price(each.offer) or 0.0 for each, why in over if why]
+        if not prices:
+            return ""
+        cheapest = min(prices)
+        why = next(why for each, why in over if why and (usable_price(each.offer) or 0) == cheapest)
+        return f"{why}, and the cheapest offer costs {cheapest:.2f} USD/h"
 
-    def reserve(self, uid: PodUID, candidate: Candidate) -> None:
+    def closed(self) -> str:
+        """Why nothing that costs anything may enter the node; empty if something may."""
+        return self.budget.closed(self.now())
+
+    def reserve(self, uid: PodUID, namespace: str, candidate: Candidate) -> None:
         """A create begins."""
-        if self.limit is not None and candidate.offer.usd_per_hour is not None:
-            self._reserved[uid] = candidate.offer.usd_per_hour
+        self.budget.reserved[uid] = (
+            namespace,
+            _price(candidate, self.budget.limits.unpriced_usd_per_hour),
+        )
 
     def release(self, uid: PodUID) -> None:
         """Nothing was made for the pod, or nothing of it is left."""
-        self._reserved.pop(uid, None)
+        self.budget.reserved.pop(uid, None)
 
-    def listed(self, backend: str, usd_per_hour: float, uids: Collection[PodUID]) -> None:
-        """A complete list shows what these pods' instances cost together."""
-        self._listed[backend] = usd_per_hour
-        for uid in uids:
-            self._reserved.pop(uid, None)
-
-    def words(self, candidates: Iterable[Candidate]) -> str:
-        """Why none of these offers may be rented; empty where money is not the reason."""
-        over = [each.offer.usd_per_hour or 0.0 for each in candidates if self.is_over(each)]
-        if not over or self.limit is None:
-            return ""
-        return (
-            f"the node's budget of {self.limit:.2f} USD/h has {max(0.0, self.left):.2f} left, "
-            f"and the cheapest offer costs {min(over):.2f}"
+    def created(self, uid: PodUID, namespace: str, candidate: Candidate, ref: InstanceRef) -> None:
+        """A create made an instance: its meter runs."""
+        self.release(uid)
+        reading = Reading(
+            Key(candidate.backend, ref.id),
+            namespace,
+            uid,
+            _price(candidate, self.budget.limits.unpriced_usd_per_hour),
         )
+        self.budget.meters.begin(reading, self.now())
+
+    def ended(self, backend: str, ref: InstanceRef) -> None:
+        """A backend has acknowledged the order to end an instance."""
+        self.budget.meters.stop(Key(backend, ref.id), self.now())
+
+    def listed(self, backend: str, traits: ProviderTraits, seen: Sequence[Observation]) -> None:
+        """A complete list shows these instances of ours."""
+        now = self.now()
+        unpriced = self.budget.limits.unpriced_usd_per_hour
+        billing = Billing(traits.ended_is_free, traits.starting_is_free, unpriced)
+        readings = [reading_of(backend, each, billing, now.calendar) for each in seen]
+        self.budget.meters.take(backend, readings, now, traits.list_lag_seconds)
+        for each in seen:
+            self.release(each.stamp.pod_uid)
+        self.look()
+
+    def reported(self, backend: str, reports: Sequence[Report]) -> None:
+        """A backend told what instances cost."""
+        now = self.now()
+        settled = now.calendar_at(now.steady - SETTLED_SECONDS)
+        self.budget.meters.report(backend, reports, settled)
+        self.look()
+
+    def look(self) -> None:
+        """Take in the time: who must go, and what the metrics show."""
+        to_end = self.budget.to_end(self.now())
+        self.dismissed = {PodUID(uid): why for uid, why in to_end.items()}
+        self._shown.show(self.budget.meters.totals, self.budget.shares(self.now()))
+
+    def now(self) -> Now:
+        """This moment on both clocks."""
+        return Now(self._shell.clock.now(), self._shell.clock.steady())
+
+
+class _Shown:
+    """The money in the metrics."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._metrics = shell.metrics
+        self._node = shell.node
+        self._counted: dict[tuple[str, str], float] = {}
+
+    def show(self, totals: Mapping[tuple[str, str], float], shares: Iterable[Share]) -> None:
+        """A counter never falls: what a bill takes back is made up for before it rises again."""
+        for (backend, namespace), usd in totals.items():
+            more = usd - self._counted.get((backend, namespace), 0.0)
+            if more > 0:
+                self._metrics.spend_usd.labels(self._node, backend, namespace).inc(more)
+                self._counted[backend, namespace] = usd
+        for each in shares:
+            labels = (self._node, each.scope, each.period)
+            self._metrics.budget_usd.labels(*labels).set(each.cap)
+            self._metrics.budget_spent_usd.labels(*labels).set(each.usd)
+            self._metrics.budget_remaining_usd.labels(*labels).set(max(0.0, each.cap - each.usd))
+
+
+def _price(candidate: Candidate, unpriced: float) -> float:
+    price = usable_price(candidate.offer)
+    return unpriced if price is None else price

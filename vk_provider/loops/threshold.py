@@ -18,9 +18,12 @@ from vk_provider.faults import (
     UnavailableError,
 )
 from vk_provider.loops.door_board import DoorBoard
+from vk_provider.loops.experience import Experience
+from vk_provider.loops.money_door import MoneyDoor
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.spending import Spending
 from vk_provider.node.door import Door, DoorView
+from vk_provider.placement.budget import BudgetLimits
 from vk_provider.pods.stimuli import Candidate
 from vk_provider.pods.types import PodUID
 
@@ -28,27 +31,36 @@ from vk_provider.pods.types import PodUID
 class Threshold:
     """Who may come in."""
 
-    def __init__(self, door: Door, shell: Shell, spending: Spending | None = None) -> None:
+    def __init__(
+        self,
+        door: Door,
+        shell: Shell,
+        spending: Spending | None = None,
+        experience: Experience | None = None,
+    ) -> None:
         self.door = door
-        self.spending = spending or Spending()
+        self.spending = spending or Spending(BudgetLimits(), shell)
+        self.experience = experience or Experience(shell)
+        self.money = MoneyDoor(door, self.spending)
         self.board = DoorBoard(door.view(0.0), shell)
         self._shell = shell
-        self._need: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def view(self) -> DoorView:
         """The door now."""
         return self.door.view(self._shell.clock.steady())
 
-    def cooled(self, candidate: Candidate) -> bool:
-        """Whether this offer is not to be tried now: it was refused, or the budget is spent."""
-        if self.spending.is_over(candidate):
+    def cooled(self, namespace: str, candidate: Candidate) -> bool:
+        """Whether this offer is not to be tried now for a pod of this namespace: it was refused,
+        it loses instances, or the budget is spent."""
+        if self.spending.over(candidate, namespace) or self.experience.cooled(candidate):
             return True
         return self.door.cooled(candidate.backend, candidate.offer.id, self._shell.clock.steady())
 
-    def create_begins(self, uid: PodUID, candidate: Candidate) -> None:
+    def create_begins(self, uid: PodUID, namespace: str, candidate: Candidate) -> None:
         """A create takes its place in a half-open door, and its price from the budget."""
-        self.spending.reserve(uid, candidate)
+        self.spending.reserve(uid, namespace, candidate)
+        self.experience.begun(uid, candidate)
         self.door.entered(self._shell.clock.steady())
         self.look()
 
@@ -82,10 +94,7 @@ class Threshold:
         """A pod of the default need found nothing in these backends; ``left`` are the offers that
         nobody refused."""
         now = self._shell.clock.steady()
-        if left and all(map(self.spending.is_over, left)):
-            self._need = min(each.offer.usd_per_hour or 0.0 for each in left)
-            self.door.over_budget(message)
-        else:
+        if not self.money.exhausted(left, message):
             self.door.exhausted(backends, message, now, self._shell.jitter())
         self.look()
 
@@ -97,9 +106,7 @@ class Threshold:
     def look(self) -> None:
         """Take in that time has passed or money is left again: show a door that has changed, and
         look again when its cool-down ends."""
-        if self._need is not None and self._need <= self.spending.left:
-            self._need = None
-            self.door.over_budget(None)
+        self.money.look()
         view = self.view()
         if not self.board.show(view):
             return

@@ -14,6 +14,7 @@ from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import MissingSecretProblem
 from vk_provider.node.object import NodeSpec, node_labels
 from vk_provider.offline.explain import Candidate
+from vk_provider.placement.ranking import Policy
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.types import Json
 from vk_provider.provider import ProviderContext
@@ -22,7 +23,6 @@ from vk_provider.settings import (
     PROVIDER_TAINT,
     BackendSettings,
     NodeSettings,
-    PlacementPolicy,
     Taint,
 )
 from vk_provider.settings_file import USER_AGENT, provider_context
@@ -49,7 +49,7 @@ def _of_node(node: NodeSettings) -> Iterator[Candidate]:
             provider_name=backend.provider,
             node=view,
             provider=create(backend, provider_context(node, backend)),
-            cheapest_first=node.placement.policy is PlacementPolicy.CHEAPEST,
+            policy=Policy(node.placement.policy.value),
         )
 
 

@@ -13,7 +13,7 @@ from vk_provider.faults import ConfigError, FieldProblem, ProviderError, Unsuppo
 from vk_provider.offline.objects import OfflinePod, resolve_offline
 from vk_provider.offline.pod_defaults import UNKNOWN_UID
 from vk_provider.offline.workloads import Manifests, Workload
-from vk_provider.placement.ranking import Choice, rank
+from vk_provider.placement.ranking import Circumstances, Policy, rank
 from vk_provider.pods.admission import NodeView, admit, tolerates
 from vk_provider.pods.hints import hints
 from vk_provider.pods.names import MAX_PRICE, MIN_GPU_MEMORY
@@ -53,7 +53,7 @@ class Candidate:
     node: NodeView
     provider: Provider | None
     problems: tuple[str, ...] = ()
-    cheapest_first: bool = True
+    policy: Policy = Policy.CHEAPEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,8 @@ def _offers(
     if not candidate.node.capacity:
         # Without a configuration a backend is called like its provider, which no pod can mean.
         wishes = replace(wishes, backends=())
-    choices = (Choice(candidate.name, offer) for offer in known)
-    ranking = rank(wishes, choices, cheapest_first=candidate.cheapest_first)
+    choices = ((candidate.name, offer) for offer in known)
+    ranking = rank(wishes, choices, pod.gpu_count, Circumstances(candidate.policy))
     return [choice.offer for choice in ranking.choices], ranking.shortage
 
 

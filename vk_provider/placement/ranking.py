@@ -1,99 +1,191 @@
-"""Which offers could carry a pod, and in which order they are tried.
+"""Which offers could carry a pod, in which order they are tried, and why.
 
-Offers are filtered by the pod's wishes and ranked by the node's policy; the core walks them.
+Offers are filtered by the pod's needs and ranked by the node's policy; the core walks them.
 A level of stock is a hint, never a promise: an offer said to be sold out is tried last, not never.
-Fed by ``loops.preparation`` with each backend's catalogue; feeds ``pods.starting``.
+Fed by ``loops.preparation`` and ``offline.explain`` with each backend's catalogue; feeds
+``pods.starting`` (the walk), the placement annotation and ``explain`` (the reasons).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
+from vk_provider.placement.needs import Exclusion, Place, Refused, refusal, usable_price
 from vk_provider.pods.types import Offer, PlacementHints, Stock
+
+
+class Policy(StrEnum):
+    """How offers that suit a pod are ordered; the words of ``spec.placement.policy``."""
+
+    CHEAPEST = "cheapest"
+    """By price; those without one after those with one."""
+    PRIORITY = "priority"
+    """All offers of the first backend before any of the second, each in its own order."""
+    SPREAD = "spread"
+    """Where fewest instances run, by backend and data centre; then by price."""
+    FASTEST_START = "fastest-start"
+    """By the median start seen here, by backend and GPU type; then by price."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One offer of one backend."""
+    """One offer of one backend. ``reason`` says why it stands where it stands."""
 
     backend: str
     offer: Offer
+    reason: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a ranking rests on beside the catalogue and the pod.
+
+    ``running``: instances by place. ``starts``: the median seconds from create to running of a
+    backend and GPU type, None where none was seen. ``predecessor``: where the pod before this one
+    with the same ordinal ran. ``barred``: what may not be tried now (cooled down, no money), with
+    its reason.
+    """
+
+    policy: Policy = Policy.CHEAPEST
+    running: Mapping[Place, int] = field(default_factory=dict)
+    starts: Callable[[str, str | None], float | None] = lambda backend, gpu_type: None
+    predecessor: Place | None = None
+    barred: Callable[[Choice], tuple[Exclusion, str] | None] = lambda choice: None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The choices in the order to be tried. ``excluded`` counts, per reason, what was left out;
-    its sentence explains an empty list."""
+    """The choices in the order to be tried, and what was left out, each with its reason."""
 
     choices: tuple[Choice, ...]
-    excluded: tuple[tuple[str, int], ...] = ()
+    refused: tuple[Refused, ...] = ()
 
     @property
     def shortage(self) -> str:
         """Why there is no choice, for a person; empty where there is one."""
         if self.choices:
             return ""
-        if not self.excluded:
+        if not self.refused:
             return "no backend offers anything for this pod"
-        counts = ", ".join(f"{count} by {reason}" for reason, count in self.excluded)
-        return f"no offer is left: excluded {counts}"
+        counts = Counter(each.why for each in self.refused)
+        hints = {each.why: each.message for each in sorted(self.refused, key=_nearness)[::-1]}
+        parts = [
+            f"{count} by {why.words} ({hints[why]})"
+            for why, count in sorted(counts.items(), key=lambda item: item[0].words)
+        ]
+        return f"no offer is left: excluded {', '.join(parts)}"
 
 
-def rank(hints: PlacementHints, offers: Iterable[Choice], *, cheapest_first: bool) -> Ranking:
-    """Filter by the pod's wishes, then sort.
+def rank(
+    hints: PlacementHints,
+    offers: Iterable[tuple[str, Offer]],
+    gpu_count: int = 0,
+    around: Circumstances | None = None,
+) -> Ranking:
+    """Filter by the pod's needs, then sort.
 
     ``offers`` come in the order of the configuration, backend by backend. A list of GPU types in
-    the pod's own annotation is an order of preference and beats price; sold-out offers come last.
+    the pod's own annotation is an order of preference and beats the policy, a predecessor's place
+    beats both, and sold-out offers come last.
     """
-    excluded: Counter[str] = Counter()
+    around = around or Circumstances()
     kept: list[Choice] = []
-    for choice in offers:
-        reason = _excluded_by(hints, choice)
-        if reason is None:
+    refused: list[Refused] = []
+    for backend, offer in offers:
+        choice = Choice(backend, offer)
+        found = refusal(hints, backend, offer, gpu_count) or around.barred(choice)
+        if found is None:
             kept.append(choice)
         else:
-            excluded[reason] += 1
-    order = sorted(
-        enumerate(kept), key=lambda item: _key(hints, item[1].offer, item[0], cheapest_first)
+            refused.append(Refused(backend, offer, *found))
+    keys = {id(each): _key(hints, each, at, around) for at, each in enumerate(kept)}
+    kept.sort(key=lambda each: keys[id(each)])
+    return Ranking(
+        tuple(Choice(each.backend, each.offer, _reason(hints, each, around)) for each in kept),
+        tuple(refused),
     )
-    return Ranking(tuple(choice for _, choice in order), tuple(sorted(excluded.items())))
 
 
-def _key(
-    hints: PlacementHints, offer: Offer, position: int, cheapest_first: bool
-) -> tuple[bool, int, float, int]:
-    wished = _index(hints.gpu_types, offer.gpu_type)
-    price = offer.usd_per_hour if cheapest_first and offer.usd_per_hour is not None else math.inf
-    return (offer.stock is Stock.NONE, wished, price, position)
+_Key = tuple[bool, int, int, float, float, int]
 
 
-def _index(wishes: Sequence[str], value: str | None) -> int:
-    return wishes.index(value) if value in wishes else len(wishes)
-
-
-def _excluded_by(hints: PlacementHints, choice: Choice) -> str | None:
+def _key(hints: PlacementHints, choice: Choice, position: int, around: Circumstances) -> _Key:
     offer = choice.offer
-    if hints.backends and choice.backend not in hints.backends:
-        return "vk-provider.dev/backends"
-    if hints.gpu_types and offer.gpu_type not in hints.gpu_types:
-        return "vk-provider.dev/gpu-types"
-    if hints.data_centers and offer.data_center not in (None, *hints.data_centers):
-        return "vk-provider.dev/data-centers"
-    if _too_small(hints, offer):
-        return "vk-provider.dev/min-gpu-memory"
-    if hints.max_usd_per_hour is not None and _price(offer) > hints.max_usd_per_hour:
-        return "vk-provider.dev/max-price"
-    return None
+    price = usable_price(offer)
+    cost = math.inf if price is None else price
+    first, second = _by_policy(choice, cost, around)
+    return (
+        offer.stock is Stock.NONE,
+        _distance(choice, around.predecessor),
+        _wish(hints, offer),
+        first,
+        second,
+        position,
+    )
 
 
-def _too_small(hints: PlacementHints, offer: Offer) -> bool:
-    wanted = hints.min_gpu_memory_gib
-    return wanted is not None and (offer.gpu_memory_gib or 0) < wanted
+def _by_policy(choice: Choice, cost: float, around: Circumstances) -> tuple[float, float]:
+    match around.policy:
+        case Policy.CHEAPEST:
+            return cost, 0.0
+        case Policy.PRIORITY:
+            return 0.0, 0.0  # the position decides
+        case Policy.SPREAD:
+            return float(around.running.get(_place(choice), 0)), cost
+    seen = around.starts(choice.backend, choice.offer.gpu_type)
+    return math.inf if seen is None else seen, cost
 
 
-def _price(offer: Offer) -> float:
-    """An unknown price can't be promised to stay under a limit."""
-    return math.inf if offer.usd_per_hour is None else offer.usd_per_hour
+def _place(choice: Choice) -> Place:
+    return Place(choice.backend, choice.offer.data_center)
+
+
+def _distance(choice: Choice, predecessor: Place | None) -> int:
+    """0: where its predecessor ran; 1: the same backend elsewhere; 2: another backend."""
+    if predecessor is None or _place(choice) == predecessor:
+        return 0
+    return 1 if choice.backend == predecessor.backend else 2
+
+
+def _wish(hints: PlacementHints, offer: Offer) -> int:
+    """The position in the pod's own list; those of its "any" come after the named ones."""
+    named = hints.gpu_types
+    return named.index(offer.gpu_type) if offer.gpu_type in named else len(named)
+
+
+def _reason(hints: PlacementHints, choice: Choice, around: Circumstances) -> str:
+    """In the order in which it counted."""
+    offer, parts = choice.offer, []
+    if offer.stock is Stock.NONE:
+        parts.append("said to be sold out, so tried last")
+    if around.predecessor is not None and _distance(choice, around.predecessor) < 2:
+        same = _distance(choice, around.predecessor) == 0
+        parts.append("where its predecessor ran" if same else "its predecessor's backend")
+    if offer.gpu_type in hints.gpu_types and len(hints.gpu_types) > 1:
+        parts.append(f"wish {hints.gpu_types.index(offer.gpu_type) + 1} of the pod")
+    parts.append(_policy_words(choice, around))
+    return ", ".join(parts)
+
+
+def _policy_words(choice: Choice, around: Circumstances) -> str:
+    price = usable_price(choice.offer)
+    match around.policy:
+        case Policy.CHEAPEST:
+            return "no price is known" if price is None else f"{price:.4g} USD/h"
+        case Policy.PRIORITY:
+            return f"the order of {choice.backend}"
+        case Policy.SPREAD:
+            count = around.running.get(_place(choice), 0)
+            return f"{count} instance{'' if count == 1 else 's'} there"
+    seen = around.starts(choice.backend, choice.offer.gpu_type)
+    return "no start was seen yet" if seen is None else f"starts within {seen:.0f} s as a rule"
+
+
+def _nearness(refused: Refused) -> float:
+    """The one that a person could most easily let in comes first: the cheapest."""
+    price = usable_price(refused.offer)
+    return math.inf if price is None else price

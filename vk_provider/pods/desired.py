@@ -53,6 +53,17 @@ def is_daemonset(pod: Json) -> bool:
     return text(_controller(pod), "kind") == "DaemonSet"
 
 
+def is_ordinal(pod: Json) -> bool:
+    """Made by a StatefulSet: the next pod of this name goes on where this one stopped."""
+    return text(_controller(pod), "kind") == "StatefulSet"
+
+
+def full_name(pod: Json) -> str:
+    """``namespace/name``."""
+    metadata = mapping(pod, "metadata")
+    return f"{text(metadata, 'namespace')}/{text(metadata, 'name')}"
+
+
 def has_controller(pod: Json) -> bool:
     """Whether anybody would replace it."""
     return bool(_controller(pod))
@@ -134,6 +145,20 @@ def active_deadline_seconds(pod: Json) -> int | None:
 def start_time(pod: Json) -> datetime | None:
     """``status.startTime``, which a node of ours wrote."""
     return parse_time(text(mapping(pod, "status"), "startTime"))
+
+
+def start_seconds(pod: Json) -> float | None:
+    """From startTime to the first start of a container, as the API's status tells; None for a pod
+    whose containers have started anew since."""
+    begun = start_time(pod)
+    statuses = [one for _, one in mappings(mapping(pod, "status"), "containerStatuses")]
+    starts = [
+        parse_time(text(mapping(mapping(one, "state"), "running"), "startedAt")) for one in statuses
+    ]
+    known = [start for start in starts if start is not None]
+    if begun is None or not known or any(number(one, "restartCount") for one in statuses):
+        return None
+    return max(0.0, (min(known) - begun).total_seconds())
 
 
 def ended_at(pod: Json) -> datetime | None:

@@ -31,6 +31,8 @@ from vk_provider.pods.types import InstancePhase, Running, Verdict
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
 
+_BEHIND_THE_DOOR = (FailedReason.OUT_OF_CAPACITY, FailedReason.PREEMPTED)
+"""Failures that come with a door that closes: for want of capacity, or of money."""
 _MOST_PATIENCE = 6
 """An owner that exists although no watch shows it is asked for after 2, 4, ... 128 sightings."""
 
@@ -152,7 +154,7 @@ def _write_verdict(
 ) -> list[Action]:
     """Close the door, pace the verdicts, *then* mark Failed: the replacement comes at once."""
     is_shown = world.door_published or world.now >= deadline
-    if verdict.reason == FailedReason.OUT_OF_CAPACITY and not is_shown:
+    if verdict.reason in _BEHIND_THE_DOOR and not is_shown:
         return [WakeAt(deadline)]
     return write(record, world, verdict=verdict)
 

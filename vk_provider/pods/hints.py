@@ -20,6 +20,7 @@ from vk_provider.pods.reading import mapping, strings, text
 from vk_provider.pods.types import Json, Placement, PlacementHints, PodUID
 
 _GIB = Fraction(1024**3)
+_ANY = "any"
 
 
 def uid(pod: Json) -> PodUID:
@@ -35,12 +36,15 @@ def annotations_of(pod: Json) -> dict[str, str]:
 def hints(pod: Json) -> tuple[PlacementHints, tuple[FieldProblem, ...]]:
     """The user's wishes, and every annotation of them that can't be read."""
     reader = _Reader(annotations_of(pod))
+    gpu_types = reader.words(names.GPU_TYPES)
+    named = tuple(each for each in gpu_types if each.lower() != _ANY)
     found = PlacementHints(
-        gpu_types=reader.words(names.GPU_TYPES),
+        gpu_types=named,
         min_gpu_memory_gib=reader.gib(names.MIN_GPU_MEMORY),
         max_usd_per_hour=reader.price(names.MAX_PRICE),
         backends=reader.words(names.BACKENDS),
         data_centers=reader.words(names.DATA_CENTERS),
+        any_gpu=bool(named) and len(named) < len(gpu_types),
     )
     return found, tuple(reader.problems)
 
@@ -48,8 +52,9 @@ def hints(pod: Json) -> tuple[PlacementHints, tuple[FieldProblem, ...]]:
 def placement(pod: Json) -> Placement | None:
     """Where the pod's instance was to be made, from ``vk-provider.dev/placement``.
 
-    The annotation is a JSON object with ``backend``, ``offer`` and ``podUID``. One that carries
-    another UID was copied from another pod, and says nothing about this one.
+    The annotation is a JSON object with ``backend``, ``offer`` and ``podUID``, and what else is
+    known of the offer. One that carries another UID was copied from another pod, and says nothing
+    about this one.
     """
     written = text(mapping(mapping(pod, "metadata"), "annotations"), names.PLACEMENT)
     found = _placed(written) if written else None
@@ -67,12 +72,29 @@ def _placed(written: str) -> Placement | None:
     if not values or not all(isinstance(value, str) for value in values):
         return None
     owner, backend, offer = values
-    return Placement(pod_uid=PodUID(owner), backend=backend, offer=offer)
+    gpu_type, data_center, price = (found.get(name) for name in _FACTS)
+    return Placement(
+        pod_uid=PodUID(owner),
+        backend=backend,
+        offer=offer,
+        why=str(found.get("why") or ""),
+        gpu_type=gpu_type if isinstance(gpu_type, str) else None,
+        data_center=data_center if isinstance(data_center, str) else None,
+        usd_per_hour=float(price) if isinstance(price, int | float) else None,
+    )
 
 
 def render_placement(placed: Placement) -> str:
     """The value of the annotation that remembers a placement."""
-    return json.dumps({"backend": placed.backend, "offer": placed.offer, "podUID": placed.pod_uid})
+    facts = (placed.gpu_type, placed.data_center, placed.usd_per_hour)
+    told = {name: fact for name, fact in zip(_FACTS, facts, strict=True) if fact is not None}
+    why = {"why": placed.why} if placed.why else {}
+    return json.dumps(
+        {"backend": placed.backend, "offer": placed.offer, "podUID": placed.pod_uid, **told, **why}
+    )
+
+
+_FACTS = ("gpuType", "dataCenter", "usdPerHour")
 
 
 @dataclass(slots=True)

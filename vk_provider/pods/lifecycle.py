@@ -177,7 +177,11 @@ def _giving_up(record: Record, world: World) -> list[Action]:
 def _live(record: Record, world: World) -> list[Action]:
     """Report what is observed; end the pod when the observation, or its deadline, says so."""
     assert record.pod is not None
-    verdict = verdicts.overdue(record.pod, world.now) or _given_up(record, world)
+    verdict = (
+        verdicts.overdue(record.pod, world.now)
+        or _given_up(record, world)
+        or verdicts.dismissed(world.dismissed)
+    )
     seen = record.observation
     if verdict is None and seen is not None:
         facts = world.facts.get(record.backend or "", BackendFacts())

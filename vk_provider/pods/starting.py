@@ -151,7 +151,7 @@ def _intent(record: Record, pod: Json, world: World) -> list[Action] | None:
     """The choice is written to the pod, and acknowledged, before the create call."""
     candidate = _next(record, world)
     assert candidate is not None
-    placement = Placement(record.uid, candidate.backend, candidate.offer.id)
+    placement = _placement(record, candidate)
     if desired.placement(pod) == placement:
         return None
     note = desired.render_placement(placement)
@@ -162,6 +162,19 @@ def _intent(record: Record, pod: Json, world: World) -> list[Action] | None:
         )
         return conclude(record, verdicts.failed(FailedReason.UNSUPPORTED, message))
     return write(record, world, placement=placement)
+
+
+def _placement(record: Record, candidate: Candidate) -> Placement:
+    offer = candidate.offer
+    return Placement(
+        record.uid,
+        candidate.backend,
+        offer.id,
+        why=candidate.reason,
+        gpu_type=offer.gpu_type,
+        data_center=offer.data_center,
+        usd_per_hour=offer.usd_per_hour,
+    )
 
 
 _GATES: tuple[Callable[[Record, Json, World], list[Action] | None], ...] = (

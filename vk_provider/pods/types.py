@@ -112,7 +112,8 @@ class ContainerObservation:
     """One container (or init container) as the backend shows it. Absent facts stay None.
 
     ``ready`` None means "the backend runs no probes": Ready then follows the running state.
-    ``restart_count`` counts restarts that the *backend* made in place.
+    ``restart_count`` counts restarts that the *backend* made in place. ``resources`` is
+    what it has now, where the backend can resize it.
     """
 
     name: str
@@ -123,6 +124,7 @@ class ContainerObservation:
     image: str | None = None
     image_id: str | None = None
     container_id: str | None = None
+    resources: Json | None = None
 
 
 class InstancePhase(StrEnum):
@@ -163,6 +165,7 @@ class Observation:
     phase: InstancePhase
     containers: tuple[ContainerObservation, ...] = ()
     init_containers: tuple[ContainerObservation, ...] = ()
+    ephemeral_containers: tuple[ContainerObservation, ...] = ()
     ended_by: EndCause | None = None
     reason: str | None = None
     message: str | None = None
@@ -213,13 +216,15 @@ class ResolvedContainer:
 
 @dataclass(frozen=True, slots=True)
 class PlacementHints:
-    """A user's wishes from the ``vk-provider.dev/*`` annotations. Empty tuples mean "any"."""
+    """A user's wishes from the ``vk-provider.dev/*`` annotations. Empty tuples mean "any".
+    ``any_gpu``: the list of GPU types ends in "any", so others do as well, after those named."""
 
     gpu_types: tuple[str, ...] = ()
     min_gpu_memory_gib: int | None = None
     max_usd_per_hour: float | None = None
     backends: tuple[str, ...] = ()
     data_centers: tuple[str, ...] = ()
+    any_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +250,8 @@ class ResolvedPod:
     provider that keeps references instead of values; what is not there at home is not in it.
     ``tokens`` are the home cluster's, by :class:`.tokens.TokenWish`, where a backend of the node
     hands them on (``ProviderTraits.hands_on_tokens``).
+    ``ephemeral_containers`` were added to the running pod: what is missing for them is theirs alone
+    to wait for, and their ``env`` lacks it.
     """
 
     stamp: Stamp
@@ -260,6 +267,7 @@ class ResolvedPod:
     secret_values: frozenset[str] = field(default=frozenset(), repr=False)
     objects: Mapping[Any, Json] = field(default_factory=dict, repr=False)
     tokens: Mapping[Any, str] = field(default_factory=dict, repr=False)
+    ephemeral_containers: tuple[ResolvedContainer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +275,17 @@ class Placement:
     """Where a pod's instance is to be made: the ``vk-provider.dev/placement`` annotation.
 
     Only a hint where to look; what may be deleted is decided by the backend's stamp alone.
+    ``why`` and the facts of the offer are for people and for the next pod of the same ordinal;
+    they make no other placement of it.
     """
 
     pod_uid: PodUID
     backend: str
     offer: str
+    why: str = field(default="", compare=False)
+    gpu_type: str | None = field(default=None, compare=False)
+    data_center: str | None = field(default=None, compare=False)
+    usd_per_hour: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

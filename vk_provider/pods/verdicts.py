@@ -50,6 +50,11 @@ def given_up(backend: str, silence: float, limit: float | None) -> Verdict | Non
     return failed(FailedReason.PROVIDER_LOST, message)
 
 
+def dismissed(why: str) -> Verdict | None:
+    """A cap of the budget holds by instances that end; ``why`` is empty for those that stay."""
+    return failed(FailedReason.PREEMPTED, f"ended to keep the budget: {why}") if why else None
+
+
 def overdue(pod: Json, now: datetime) -> Verdict | None:
     """``activeDeadlineSeconds``, counted from ``status.startTime`` as a kubelet does."""
     started, limit = desired.start_time(pod), desired.active_deadline_seconds(pod)

@@ -22,6 +22,7 @@ class BackendFacts:
     ended_is_free: bool = False
     restarts_in_place: bool = False
     runs_probes: bool = False
+    follows_updates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class World:
     still lets in; None: no limit. ``door_published``: the API server has the node's latest door,
     so a Failed pod's replacement will not be sent here. ``synced``: the pod cache is complete.
     ``silence``: for how many seconds a backend has given no list. ``over_budget``: why none of
-    these offers may be rented, empty where money is not the reason.
+    these offers may be rented, empty where money is not the reason. ``dismissed``: why the pod's
+    instance must end so that a cap of the budget holds; empty if it may run on.
     """
 
     now: datetime
@@ -62,3 +64,4 @@ class World:
     limits: LifecycleLimits = LifecycleLimits()
     silence: Callable[[str], float] = lambda _: 0.0
     over_budget: Callable[[Sequence[Candidate]], str] = lambda _: ""
+    dismissed: str = ""

@@ -35,7 +35,7 @@ async def test_refused_connections_are_tried_three_times() -> None:
 
 async def test_a_wish_longer_than_our_patience_sends_the_pod_elsewhere() -> None:
     """Retry-After of a minute: one try, and the next backend runs the pod at once."""
-    async with Bench({"first": {}, "second": {}}, placement={"policy": "ordered"}) as bench:
+    async with Bench({"first": {}, "second": {}}, placement={"policy": "priority"}) as bench:
         bench.clouds["first"].script.fail_always("create", ThrottledError("come back", 60.0))
         bench.bind("web")
         took = await bench.until(lambda: bench.phase("web") == "Running")

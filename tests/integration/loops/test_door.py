@@ -212,5 +212,5 @@ async def test_a_create_that_made_nothing_gives_its_money_back() -> None:
         await bench.until(lambda: bench.phase("a") == "Failed")
         bench.bind("b")
         await bench.until(lambda: bench.phase("b") == "Running")
-        assert bench.node.threshold.spending.left == 0.0
+        assert bench.node.threshold.spending.budget.rate() == 10.0
         assert uid_of("a") != uid_of("b")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vk_provider.offline.candidates import configured, with_defaults
+from vk_provider.placement.ranking import Policy
 from vk_provider.settings_file import load_settings
 
 NODE = """\
@@ -69,7 +70,7 @@ def test_every_configured_backend_is_a_candidate(tmp_path: Path) -> None:
     assert first.node.labels["type"] == "virtual-kubelet"
     assert first.node.permanent_taints == ({"key": "k", "value": "", "effect": "NoExecute"},)
     assert first.node.capacity["pods"] == "10"
-    assert first.cheapest_first is False
+    assert first.policy is Policy.PRIORITY
 
 
 @pytest.mark.usefixtures("acme")

@@ -169,7 +169,10 @@ def test_wishes_leave_out_what_does_not_fit() -> None:
     none = judgement(deployment(annotations=wish), candidate(Catalogue(offers[:1])))
 
     assert [offer.id for offer in some.offers] == ["b"]
-    assert reasons(none) == ["spec: no offer is left: excluded 1 by vk-provider.dev/max-price"]
+    assert reasons(none) == [
+        "spec: no offer is left: excluded 1 by vk-provider.dev/max-price "
+        "(it costs 3 USD/h, at most 2 USD/h is allowed)"
+    ]
 
 
 @pytest.mark.parametrize("backend", [Shop(), Backend()])
@@ -195,7 +198,9 @@ def test_a_wish_for_backends_counts_where_they_are_configured() -> None:
     configured = judgement(wish, candidate(Backend(), NodeView(name="n", capacity=capacity)))
 
     assert judgement(wish, candidate(Backend())).can_run
-    assert reasons(configured) == ["spec: no offer is left: excluded 1 by vk-provider.dev/backends"]
+    assert reasons(configured) == [
+        "spec: no offer is left: excluded 1 by vk-provider.dev/backends (it is b)"
+    ]
 
 
 def test_a_wish_that_can_not_be_read_is_a_reason() -> None:

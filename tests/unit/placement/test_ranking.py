@@ -1,82 +1,149 @@
-"""Which offers may carry a pod, and in which order."""
+"""In which order offers are tried, and why."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
-from vk_provider.placement.ranking import Choice, rank
+from vk_provider.placement.needs import Exclusion, Place
+from vk_provider.placement.ranking import Choice, Circumstances, Policy, Ranking, rank
 from vk_provider.pods.types import Offer, PlacementHints, Stock
+from vk_provider.settings import PlacementPolicy
 
 L40S = Offer("l40s", gpu_type="L40S", gpu_memory_gib=48, data_center="EU", usd_per_hour=1.0)
 A100 = Offer("a100", gpu_type="A100", gpu_memory_gib=80, data_center="US", usd_per_hour=2.0)
 CPU = Offer("cpu")
+ANY = PlacementHints()
 
 
-def ids(hints: PlacementHints, *offers: Offer, cheapest_first: bool = True) -> list[str]:
-    """The offers' ids as ranked."""
-    choices = [Choice("b", offer) for offer in offers]
-    ranked = rank(hints, choices, cheapest_first=cheapest_first)
-    return [choice.offer.id for choice in ranked.choices]
+def ranked(*offers: Offer, hints: PlacementHints = ANY, around: Circumstances) -> Ranking:
+    """Offers of one backend."""
+    return rank(hints, [("b", offer) for offer in offers], 0, around)
+
+
+def ids(*offers: Offer, hints: PlacementHints = ANY, **around: Any) -> list[str]:
+    """The offers' ids in their order."""
+    found = ranked(*offers, hints=hints, around=Circumstances(**around))
+    return [choice.offer.id for choice in found.choices]
+
+
+def test_the_policies_have_the_words_of_the_configuration() -> None:
+    """Pure code may not import the settings."""
+    assert [str(each) for each in Policy] == [str(each) for each in PlacementPolicy]
 
 
 def test_cheapest_first_or_as_configured() -> None:
     """The node's policy decides between equals."""
-    assert ids(PlacementHints(), A100, L40S) == ["l40s", "a100"]
-    assert ids(PlacementHints(), A100, L40S, cheapest_first=False) == ["a100", "l40s"]
+    assert ids(A100, L40S) == ["l40s", "a100"]
+    assert ids(A100, L40S, policy=Policy.PRIORITY) == ["a100", "l40s"]
 
 
-def test_offers_without_a_price_come_after_those_with_one() -> None:
-    """In the order of the document among themselves."""
-    assert ids(PlacementHints(), CPU, Offer("other"), A100) == ["a100", "cpu", "other"]
+@pytest.mark.parametrize("price", [None, math.nan, math.inf, -1.0])
+def test_offers_without_a_price_come_after_those_with_one(price: float | None) -> None:
+    """In the order of the document among themselves; a price that makes no sense is none."""
+    odd = Offer("odd", usd_per_hour=price)
+    assert ids(CPU, odd, A100) == ["a100", "cpu", "odd"]
+    assert ids(A100, Offer("free", usd_per_hour=0.0)) == ["free", "a100"]
 
 
-def test_the_pods_own_order_beats_the_price() -> None:
+def test_spread_goes_where_fewest_run_then_by_price() -> None:
+    """Counted by backend and data centre."""
+    running = {Place("b", "EU"): 2, Place("b", "US"): 1, Place("other", "US"): 9}
+    assert ids(L40S, A100, policy=Policy.SPREAD, running=running) == ["a100", "l40s"]
+    assert ids(A100, L40S, policy=Policy.SPREAD) == ["l40s", "a100"]
+
+
+def test_fastest_start_goes_by_what_was_seen_then_by_price() -> None:
+    """What was never seen to start comes last."""
+    starts = {("b", "L40S"): 90.0, ("b", "A100"): 30.0}.get
+    around = Circumstances(Policy.FASTEST_START, starts=lambda *key: starts(key))
+    found = ranked(L40S, CPU, A100, around=around).choices
+    assert [each.offer.id for each in found] == ["a100", "l40s", "cpu"]
+    assert ids(A100, L40S, policy=Policy.FASTEST_START) == ["l40s", "a100"]
+
+
+def test_the_pods_own_order_beats_the_policy() -> None:
     """A list of GPU types is an order of preference, and excludes all others."""
     hints = PlacementHints(gpu_types=("A100", "L40S"))
-    assert ids(hints, L40S, A100, CPU) == ["a100", "l40s"]
+    assert ids(L40S, A100, CPU, hints=hints) == ["a100", "l40s"]
+    hints = PlacementHints(gpu_types=("A100",), any_gpu=True)
+    assert ids(L40S, A100, CPU, hints=hints) == ["a100", "l40s"]
+
+
+def test_an_ordinal_goes_where_its_predecessor_ran() -> None:
+    """The same data centre, then the same backend, then any."""
+    offers = [("dear", A100), ("dear", L40S), ("b", Offer("cheap", usd_per_hour=0.1))]
+    around = Circumstances(predecessor=Place("dear", "US"))
+    found = rank(ANY, offers, 0, around).choices
+    assert [each.offer.id for each in found] == ["a100", "l40s", "cheap"]
+    assert [each.reason for each in found] == [
+        "where its predecessor ran, 2 USD/h",
+        "its predecessor's backend, 1 USD/h",
+        "0.1 USD/h",
+    ]
 
 
 def test_what_is_said_to_be_sold_out_is_tried_last() -> None:
     """A level of stock is a hint, never a promise: last, not never."""
     gone = Offer("gone", usd_per_hour=0.1, stock=Stock.NONE)
-    assert ids(PlacementHints(), gone, A100) == ["a100", "gone"]
+    found = ranked(gone, A100, around=Circumstances()).choices
+    assert [each.offer.id for each in found] == ["a100", "gone"]
+    assert found[1].reason == "said to be sold out, so tried last, 0.1 USD/h"
 
 
 @pytest.mark.parametrize(
-    ("hints", "kept"),
+    ("around", "reason"),
     [
-        (PlacementHints(backends=("other",)), []),
-        (PlacementHints(backends=("b",)), ["l40s", "a100"]),
-        (PlacementHints(data_centers=("EU",)), ["l40s"]),
-        (PlacementHints(min_gpu_memory_gib=64), ["a100"]),
-        (PlacementHints(max_usd_per_hour=1.5), ["l40s"]),
+        (Circumstances(), "1 USD/h"),
+        (Circumstances(Policy.PRIORITY), "the order of b"),
+        (Circumstances(Policy.SPREAD), "0 instances there"),
+        (Circumstances(Policy.SPREAD, {Place("b", "EU"): 1}), "1 instance there"),
+        (Circumstances(Policy.FASTEST_START), "no start was seen yet"),
+        (
+            Circumstances(Policy.FASTEST_START, starts=lambda *_: 41.6),
+            "starts within 42 s as a rule",
+        ),
     ],
 )
-def test_wishes_filter(hints: PlacementHints, kept: list[str]) -> None:
-    """Each of the pod's annotations."""
-    assert ids(hints, L40S, A100) == kept
+def test_each_choice_says_why_it_stands_there(around: Circumstances, reason: str) -> None:
+    """In the words of the policy."""
+    assert ranked(L40S, around=around).choices[0].reason == reason
+    wishes = PlacementHints(gpu_types=("A100", "L40S"))
+    [choice] = ranked(L40S, hints=wishes, around=around).choices
+    assert choice.reason == f"wish 2 of the pod, {reason}"
 
 
-def test_an_offer_that_leaves_the_data_centre_open_passes() -> None:
-    """The backend picks one, and refuses if it can't."""
-    assert ids(PlacementHints(data_centers=("EU",)), CPU) == ["cpu"]
+def test_a_missing_price_is_said() -> None:
+    """A reason is a fact, also where it is a gap."""
+    assert ranked(CPU, around=Circumstances()).choices[0].reason == "no price is known"
 
 
-def test_an_unknown_price_is_no_low_price() -> None:
-    """It can't be promised to stay under a limit; nor is an unknown memory large."""
-    assert ids(PlacementHints(max_usd_per_hour=100), CPU) == []
-    assert ids(PlacementHints(min_gpu_memory_gib=1), CPU) == []
+def test_a_reason_makes_no_other_choice() -> None:
+    """What was tried is remembered by backend and offer."""
+    assert Choice("b", CPU, "one") == Choice("b", CPU, "two")
+
+
+def test_what_is_barred_is_left_out_with_its_reason() -> None:
+    """Cooled down, or no money for it."""
+
+    def barred(choice: Choice) -> tuple[Exclusion, str] | None:
+        is_dear = choice.offer is A100
+        return (Exclusion.BUDGET, "1.00 USD/h is left") if is_dear else None
+
+    found = ranked(A100, L40S, around=Circumstances(barred=barred))
+    assert [each.offer.id for each in found.choices] == ["l40s"]
+    assert [(each.offer.id, each.why) for each in found.refused] == [("a100", Exclusion.BUDGET)]
+    assert found.shortage == ""
 
 
 def test_an_empty_ranking_says_why() -> None:
-    """Counted by the annotation that excluded."""
-    choices = [Choice("b", offer) for offer in (L40S, A100, CPU)]
+    """Counted by what excluded, each with the fact of the cheapest offer."""
     hints = PlacementHints(gpu_types=("L40S",), max_usd_per_hour=0.5)
-    ranked = rank(hints, choices, cheapest_first=True)
-    assert ranked.shortage == (
-        "no offer is left: excluded 2 by vk-provider.dev/gpu-types, 1 by vk-provider.dev/max-price"
+    found = ranked(L40S, A100, CPU, hints=hints, around=Circumstances())
+    assert found.shortage == (
+        "no offer is left: excluded 2 by vk-provider.dev/gpu-types (it is A100), "
+        "1 by vk-provider.dev/max-price (it costs 1 USD/h, at most 0.5 USD/h is allowed)"
     )
-    assert rank(hints, [], cheapest_first=True).shortage == (
-        "no backend offers anything for this pod"
-    )
-    assert rank(PlacementHints(), choices, cheapest_first=True).shortage == ""
+    assert rank(hints, []).shortage == "no backend offers anything for this pod"

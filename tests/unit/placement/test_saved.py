@@ -1,0 +1,51 @@
+"""The spend as a line of text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from vk_provider.placement.saved import Saved, parse, render
+
+SAVED = Saved(
+    datetime(2026, 1, 31, 12, tzinfo=UTC),
+    {"2026-01": {"": 12.5, "team": 2.25}},
+    {"runpod": {"team": 1.99}},
+)
+
+
+def test_it_reads_what_it_wrote() -> None:
+    """Rounded to a millionth of a dollar."""
+    text = render(replace(SAVED, rates={"runpod": {"team": 1.99 + 1e-9}}))
+    assert parse(text) == SAVED
+    assert "\n" not in text
+
+
+def test_the_time_alone_is_no_news() -> None:
+    """At rest nothing is written."""
+    assert not replace(SAVED, at=datetime(2027, 1, 1, tzinfo=UTC)).is_news(SAVED)
+    assert replace(SAVED, rates={}).is_news(SAVED)
+    assert SAVED.is_news(None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        '{"at":"2026-01-31","spent":{},"rates":{}}',
+        '{"at":"yesterday","spent":{},"rates":{}}',
+        '{"at":"2026-01-31T00:00:00Z","spent":[],"rates":{}}',
+        '{"at":"2026-01-31T00:00:00Z","spent":{"2026-01":{"":-1}},"rates":{}}',
+        '{"at":"2026-01-31T00:00:00Z","spent":{"2026-01":{"":NaN}},"rates":{}}',
+        '{"at":"2026-01-31T00:00:00Z","spent":{"2026-01":{"":null}},"rates":{}}',
+        "[" * 100_000,
+    ],
+)
+def test_what_makes_no_sense_is_no_line(text: str) -> None:
+    """Somebody may have edited it; a node starts nevertheless."""
+    assert parse(text) is None

@@ -1,0 +1,72 @@
+"""The spend of a node as one line of text, so that a restart goes on with it.
+
+It stands in an annotation of the Node: sums of the present day and month, what ran when it was
+written, and when that was. A line that can't be read is no line: what runs is then reckoned from
+its own beginning. Pure. Fed by :mod:`.meters`; written by ``loops.node_heartbeat``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+Amounts = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """``spent``: by period (``2026-01``, ``2026-01-31``) and scope. ``rates``: USD per hour of
+    what ran, by backend and namespace."""
+
+    at: datetime
+    spent: Amounts = field(default_factory=dict)
+    rates: Amounts = field(default_factory=dict)
+
+    def is_news(self, other: Saved | None) -> bool:
+        """Whether it says anything else than that; the time alone does not count."""
+        return other is None or (self.spent, self.rates) != (other.spent, other.rates)
+
+
+def render(saved: Saved) -> str:
+    """The annotation's value."""
+    document = {
+        "at": saved.at.isoformat(timespec="milliseconds"),
+        "spent": _rounded(saved.spent),
+        "rates": _rounded(saved.rates),
+    }
+    return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def parse(text: str) -> Saved | None:
+    """What an earlier process wrote; None where there is none, or nothing that makes sense."""
+    try:
+        document = json.loads(text)
+        at = datetime.fromisoformat(document["at"])
+        saved = Saved(at, _amounts(document["spent"]), _amounts(document["rates"]))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return saved if at.tzinfo is not None else None
+
+
+def _rounded(amounts: Amounts) -> dict[str, dict[str, float]]:
+    return {
+        key: {scope: round(usd, 6) for scope, usd in sums.items()} for key, sums in amounts.items()
+    }
+
+
+def _amounts(found: Any) -> dict[str, dict[str, float]]:
+    return {
+        str(key): {str(scope): _amount(usd) for scope, usd in sums.items()}
+        for key, sums in found.items()
+    }
+
+
+def _amount(usd: Any) -> float:
+    amount = float(usd)
+    if not 0 <= amount < math.inf:
+        raise ValueError(f"{usd} is no amount of money")
+    return amount
