@@ -265,7 +265,7 @@ class Selection:
         named = workload.priority_classes
         if named and self.priority_classes and not named & self.priority_classes:
             return False
-        return not self.queues or workload.cluster_queue in self.queues or not workload.has_quota
+        return not self.queues or workload.cluster_queue in {"", *self.queues}
 
 
 def matches(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
