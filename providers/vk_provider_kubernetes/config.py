@@ -5,6 +5,7 @@ Fed by ``spec.backends[].config``; feeds the translation and the client.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _CLAIM = re.compile(r"[^/]+/[^/]+")
 _TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
 _HTTPS = 443
+_DOMAIN = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+MAX_NAME_SERVERS = 3
+"""As many as a pod's resolver heeds."""
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+"
 _HOW_TO_CONNECT = (
     "say where the other cluster is: kubeconfig, or server with token and certificateAuthority"
@@ -38,6 +42,14 @@ class HomeApi:
 
 
 @dataclass(frozen=True, slots=True)
+class HomeDns:
+    """Who answers for home's names, and below which domain they are."""
+
+    servers: tuple[str, ...]
+    domain: str
+
+
+@dataclass(frozen=True, slots=True)
 class KubernetesConfig:
     """Another cluster as one backend, named ``backend`` on its node.
 
@@ -45,6 +57,8 @@ class KubernetesConfig:
     instances live; ``namespaces`` maps some of home's to others. ``capacity`` is ``configured``
     (the node's own block) or ``derived`` from the other cluster's nodes. ``tokens``: pods get the
     tokens of the home cluster that they project, and find its API server at ``home_api``.
+    ``home_services``: instances reach home's ClusterIPs, so they are told of its Services, and
+    look names up at ``home_dns``.
     """
 
     namespace: str
@@ -64,6 +78,8 @@ class KubernetesConfig:
     host_access: bool = False
     tokens: bool = False
     home_api: HomeApi | None = None
+    home_services: bool = False
+    home_dns: HomeDns | None = None
     capacity: str = CONFIGURED
     reserve: Mapping[str, str] = field(default_factory=dict)
     request_timeout_seconds: float = 20.0
@@ -98,6 +114,7 @@ def parse_config(
         scheduler_name=fields.optional_text("schedulerName"),
         host_access=fields.boolean("hostAccess", False),
         **_tokens(fields.child("serviceAccountTokens")),
+        **_services(fields.child("homeServices")),
         capacity=fields.text("capacity", CONFIGURED, choices=(CONFIGURED, DERIVED)),
         reserve=_quantities(fields, "reserve"),
         request_timeout_seconds=fields.number("requestTimeoutSeconds", 20.0, minimum=1),
@@ -144,6 +161,30 @@ def _tokens(block: Fields) -> dict[str, Any]:
     block.take("apiServer")
     block.done()
     return found
+
+
+def _services(block: Fields) -> dict[str, Any]:
+    """``enabled``, and ``clusterDNS`` with ``clusterDomain`` as in a kubelet's configuration."""
+    found: dict[str, Any] = {"home_services": block.boolean("enabled", False)}
+    domain = block.text("clusterDomain", "cluster.local", pattern=_DOMAIN, allowed="a DNS domain")
+    servers = block.texts("clusterDNS")
+    for index, server in enumerate(servers):
+        if not _is_address(server):
+            block.wrong(f"clusterDNS[{index}]", server, "an IP address such as 10.96.0.10")
+    if len(servers) > MAX_NAME_SERVERS:
+        block.wrong("clusterDNS", str(len(servers)), f"at most {MAX_NAME_SERVERS} addresses")
+    if servers:
+        found["home_dns"] = HomeDns(tuple(servers), domain)
+    block.done()
+    return found
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_connection(fields: Fields, found: Mapping[str, Any]) -> None:

@@ -14,20 +14,29 @@ from vk_provider.pods.lookup import Lookup
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Json, ResolvedPod
 from vk_provider_kubernetes.copies import Copies
+from vk_provider_kubernetes.rules import HOST_ACCESS
 from vk_provider_kubernetes.walk import Findings, sent
 
-_REMOTE = ("status.podIP", "status.podIPs")
+_POD_ADDRESS = ("status.podIP", "status.podIPs")
 """What has a meaning inside the container only as the other cluster says it."""
+_HOST_ADDRESS = ("status.hostIP", "status.hostIPs")
 
 
-def is_remote(field_path: str) -> bool:
-    """Whether a field is left to the other cluster's kubelet."""
-    return field_path in _REMOTE
+def is_remote(field_path: str, switches: frozenset[str] = frozenset()) -> bool:
+    """Whether a field is left to the other cluster's kubelet.
+
+    Who may use its node's network and files looks for that node at the host's address; for all
+    others the host is the virtual node.
+    """
+    is_of_host = field_path in _HOST_ADDRESS and HOST_ACCESS in switches
+    return field_path in _POD_ADDRESS or is_of_host
 
 
-def home_value(pod: ResolvedPod, field_path: str) -> str | None:
+def home_value(
+    pod: ResolvedPod, field_path: str, switches: frozenset[str] = frozenset()
+) -> str | None:
     """A field of the pod as home has it; None for one that home does not know either."""
-    if is_remote(field_path):
+    if is_remote(field_path, switches):
         return None
     lookup = Lookup(pod.stamp.namespace, {})
     fields = PodFields(pod.pod, pod.stamp.node_name, None, {}, lookup)
@@ -43,7 +52,7 @@ def split(
     for index, item in mappings(source, "items"):
         file = sent(item, "DownwardAPIVolumeFile", f"{path}.items[{index}]", findings)
         field_path = text(mapping(item, "fieldRef"), "fieldPath")
-        value = home_value(pod, field_path) if field_path else None
+        value = home_value(pod, field_path, findings.switches) if field_path else None
         if value is not None:
             known.append({**file, "key": copies.value(value)})
         else:

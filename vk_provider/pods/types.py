@@ -202,6 +202,7 @@ class ResolvedContainer:
 
     ``command`` and ``args`` are None when the image's own apply. ``spec`` is the container's JSON,
     for everything else. ``field_path`` is ``spec.containers[0]``; problems start with it.
+    ``service_env`` is the part of ``env`` that announces home's Services, where they are reached.
     """
 
     name: str
@@ -212,6 +213,7 @@ class ResolvedContainer:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: tuple[VolumeFile, ...] = ()
     spec: Json = field(default_factory=dict, repr=False)
+    service_env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

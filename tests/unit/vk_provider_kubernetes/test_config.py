@@ -8,6 +8,7 @@ import pytest
 from vk_provider_kubernetes.config import (
     DERIVED,
     HomeApi,
+    HomeDns,
     KubernetesConfig,
     default_namespace,
     parse_config,
@@ -128,3 +129,26 @@ def test_the_place_of_the_api_server_is_checked() -> None:
         "config.serviceAccountTokens.apiServer.name",
         "config.serviceAccountTokens.on",
     }
+
+
+def test_home_services_are_off_unless_they_are_reached() -> None:
+    """With home's DNS where names are to be looked up there."""
+    dns = {"enabled": True, "clusterDNS": ["10.96.0.10"], "clusterDomain": "home.example"}
+
+    assert not parse(kubeconfig="k").home_services
+    assert parse(kubeconfig="k", homeServices={"enabled": True}).home_dns is None
+    found = parse(kubeconfig="k", homeServices=dns)
+    assert found.home_services
+    assert found.home_dns == HomeDns(("10.96.0.10",), "home.example")
+
+
+def test_home_dns_is_checked() -> None:
+    """Addresses, no names, and not more than a resolver heeds."""
+    names = {"enabled": True, "clusterDNS": ["dns.example"], "clusterDomain": "A b"}
+    many = {"enabled": True, "clusterDNS": [f"10.0.0.{last}" for last in range(4)]}
+
+    assert problems(kubeconfig="k", homeServices=names) == {
+        "config.homeServices.clusterDNS[0]",
+        "config.homeServices.clusterDomain",
+    }
+    assert problems(kubeconfig="k", homeServices=many) == {"config.homeServices.clusterDNS"}

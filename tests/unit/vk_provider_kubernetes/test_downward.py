@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from vk_provider_kubernetes.copies import Copies
 from vk_provider_kubernetes.downward import home_value, is_remote, split
+from vk_provider_kubernetes.rules import HOST_ACCESS
 from vk_provider_kubernetes.walk import Findings
 
 from vk_provider.testing.builders import make_resolved_pod
@@ -33,6 +34,15 @@ def test_only_addresses_are_left_to_the_other_cluster() -> None:
     """Names and labels are home's."""
     assert is_remote("status.podIP")
     assert not is_remote("metadata.name")
+
+
+def test_with_host_access_the_host_is_the_other_clusters_node() -> None:
+    """An agent of that node is found at the address of that node."""
+    granted = frozenset({HOST_ACCESS})
+
+    assert is_remote("status.hostIP", granted)
+    assert not is_remote("status.hostIP")
+    assert home_value(make_resolved_pod(), "status.hostIPs", granted) is None
 
 
 def test_known_and_unknown_files_come_from_two_sources() -> None:
