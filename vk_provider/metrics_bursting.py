@@ -16,6 +16,7 @@ class BurstingMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        self._gauges: list[tuple[Gauge, bool]] = []
         self._about_the_gate()
         self._about_home()
         self._about_the_webhook()
@@ -99,7 +100,7 @@ class BurstingMetrics:
             "gpu_health_held_back", "Home nodes that should be tainted and are not: budget."
         )
         self.gpu_health_up = self.gauge(
-            "gpu_health_up", "1 if the last look at Prometheus was complete."
+            "gpu_health_up", "1 if the last look at it was complete.", ("source",)
         )
         self.gpu_health_changes = self.counter(
             "gpu_health_changes", "Taints that were set (verdict) or removed (none).", ("verdict",)
@@ -126,4 +127,14 @@ class BurstingMetrics:
 
     def gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
         """A gauge under our prefix."""
-        return Gauge(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
+        made = Gauge(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
+        self._gauges.append((made, bool(labels)))
+        return made
+
+    def forget(self) -> None:
+        """This process leads no longer: what it saw last is nobody's present. Counters stay."""
+        for gauge, is_labelled in self._gauges:
+            if is_labelled:
+                gauge.clear()
+            else:
+                gauge.set(0)

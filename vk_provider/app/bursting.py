@@ -111,12 +111,12 @@ class Bursting:
                 await working
         finally:
             self._is_over = True
-            self._metrics.bursting.leader.set(0)
             if stop.is_set() and not working.done():
                 await bounded(events.drain(EVENTS_SECONDS), CLOSE_SECONDS, "the last Events")
             for task in (working, *ends):
                 task.cancel()
             await asyncio.gather(working, *ends, return_exceptions=True)
+            self._metrics.bursting.forget()
             await bounded(leadership.release(), CLOSE_SECONDS, "giving leadership up")
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), AGAIN_SECONDS)

@@ -128,7 +128,7 @@ class GpuHealthController:
 
     def _report(self, nodes: Sequence[HomeNode], found: HealthPlan, evidence: Evidence) -> None:
         metrics = self._means.metrics.bursting
-        metrics.gpu_health_up.set(evidence.is_complete)
+        metrics.gpu_health_up.labels("prometheus").set(evidence.is_complete)
         metrics.gpu_health_held_back.set(len(found.held_back))
         counted = Counter(node.gpu_health for node in nodes)
         for verdict in SEVERITY:
