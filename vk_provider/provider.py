@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol, Self, runtime_checkable
 
 from vk_provider.faults import FieldProblem
+from vk_provider.placement.reports import Report as SpendReport
 from vk_provider.pods.types import (
     IMPLICIT_OFFER,
     ContainerObservation,
@@ -86,6 +88,7 @@ __all__ = [
     "ResolvedContainer",
     "ResolvedPod",
     "Running",
+    "SpendReport",
     "Stamp",
     "Stock",
     "SupportsAttach",
@@ -95,6 +98,7 @@ __all__ = [
     "SupportsOffers",
     "SupportsPortForward",
     "SupportsRefresh",
+    "SupportsSpend",
     "SupportsStats",
     "SupportsWatch",
     "TerminalSize",
@@ -119,6 +123,8 @@ class ProviderTraits:
     every account of the service, so that two backends with one account may both list it.
     ``hands_on_tokens``: an instance gets the ServiceAccount tokens of the home cluster that its pod
     projects (``ResolvedPod.tokens``), and new ones through ``SupportsRefresh``.
+    ``follows_updates``: ``SupportsRefresh`` also brings over what the API server lets change in the
+    spec of a running pod: images, resources, and the ephemeral containers that are added to it.
     """
 
     list_lag_seconds: float
@@ -131,6 +137,7 @@ class ProviderTraits:
     reaches_services: bool = False
     ids_are_global: bool = False
     hands_on_tokens: bool = False
+    follows_updates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +230,14 @@ class SupportsWatch(Protocol):
 
 @runtime_checkable
 class SupportsRefresh(Protocol):
-    """The backend holds copies of what may change while a pod lives: ConfigMaps, Secrets, labels.
-    The core calls when something of it has changed, and once for instances it did not make."""
+    """The backend holds copies of what may change while a pod lives: ConfigMaps, Secrets, labels,
+    and the spec where ``ProviderTraits.follows_updates``. The core calls when something of it has
+    changed, and once for instances it did not make."""
 
     async def refresh_instance(self, ref: InstanceRef, pod: ResolvedPod) -> None:
         """Bring an instance's copies up to date with ``pod``. Idempotent; raises as
-        ``delete_instance``, and the core calls again."""
+        ``delete_instance``, and the core calls again; also RejectedError, after which it waits for
+        the next change."""
 
 
 @runtime_checkable
@@ -246,6 +255,17 @@ class SupportsLogs(Protocol):
         """
 
 
+@runtime_checkable
+class SupportsSpend(Protocol):
+    """The backend tells what it billed. Until it does, and for what it does not tell, the core
+    reckons from the observed price and the time between the backend's own moments."""
+
+    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
+        """What instances cost, one report per instance and clock hour (UTC), from the hour that
+        begins at ``since`` on; the hour under way as far as it is billed. Instances of others may
+        be among them: the core knows its own by their ids. Raises as ``list_instances``."""
+
+
 ProviderFactory = Callable[[Mapping[str, Any], ProviderContext], Provider]
 """The entry point of group ``vk_provider.providers``. Raises ``ConfigError`` with all problems."""
 
@@ -257,6 +277,7 @@ _CAPABILITIES: tuple[tuple[str, type], ...] = (
     ("attach", SupportsAttach),
     ("port-forward", SupportsPortForward),
     ("stats", SupportsStats),
+    ("spend", SupportsSpend),
 )
 
 

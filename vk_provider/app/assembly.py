@@ -27,6 +27,7 @@ from vk_provider.kube.tokens import TokenSource
 from vk_provider.kube.writer import StatusWriter
 from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
+from vk_provider.loops.budget_watch import BudgetWatch
 from vk_provider.loops.experience import Experience
 from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.means import Means
@@ -139,6 +140,10 @@ class Assembly:
             yield f"watch {name}", pushes.run()
         if self.refresher is not None:
             yield "refresh", self.refresher.run()
+        if self.threshold.spending.budget.limits.any:
+            emit = self.events.emit
+            watch = BudgetWatch(self.backends, self.workers, self.threshold, emit, self.shell)
+            yield "budget", watch.run()
 
     def close(self) -> None:
         """Stop every timer."""

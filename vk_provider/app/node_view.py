@@ -41,6 +41,7 @@ class Views:
 
     def node_view(self, door: DoorView) -> NodeView:
         """The node as it is now."""
+        spending = self._threshold.spending
         return NodeView(
             address=self._address,
             backends=tuple(self._backend(*each) for each in self.backends.values()),
@@ -50,6 +51,9 @@ class Views:
             closed_reason=str(door.closed) if door.closed is not None else None,
             closed_message=door.message,
             closed_until=self._calendar(door.reopens_at),
+            budget=[each.words for each in spending.budget.shares(spending.now())],
+            warnings=[each.words for each in spending.warnings()],
+            spent=self._threshold.spend_memory.line(),
         )
 
     def _backend(self, backend: Backend, relist: Relist) -> BackendView:

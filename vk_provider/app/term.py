@@ -30,6 +30,7 @@ from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.node_lease import NodeLease
 from vk_provider.loops.node_watch import NodeWatch
 from vk_provider.loops.shell import Shell
+from vk_provider.loops.spend_saving import save_spend
 from vk_provider.metrics import Metrics
 from vk_provider.node.object import NodeSpec
 from vk_provider.server.app import KubeletOptions, KubeletServer
@@ -166,6 +167,7 @@ class Term:
             min(10.0, self._settings.tick_seconds),
         )  # fmt: skip
         await heartbeat.register()
+        stack.push_async_callback(_save_spend, leases, self._leadership, node)
         lease = NodeLease(leases, spec.name, heartbeat.uid, heartbeat.report_all, self.shell)
         async with asyncio.TaskGroup() as group:
             for name, work in (
@@ -242,3 +244,9 @@ class Term:
 
     def _address(self) -> str:
         return internal_address(self._settings.server.address)
+
+
+async def _save_spend(client: KubeClient, leadership: Leadership, node: Assembly) -> None:
+    """Nothing is written when somebody else may lead."""
+    if leadership.is_ours():
+        await save_spend(client, node.settings.name, node.threshold.spend_memory)

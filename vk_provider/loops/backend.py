@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
@@ -29,7 +30,9 @@ from vk_provider.provider import (
     Offer,
     Provider,
     ResolvedPod,
+    SpendReport,
     SupportsOffers,
+    SupportsSpend,
 )
 from vk_provider.settings import BackendSettings
 
@@ -117,6 +120,12 @@ class Backend:
         took = self._clock.steady() - begun
         self._metrics.backend_list_seconds.labels(*self._labels).observe(took)
         return seen
+
+    async def spend(self, since: datetime) -> Sequence[SpendReport]:
+        """What the backend itself says that instances cost; nothing where it doesn't say."""
+        if not isinstance(self.provider, SupportsSpend):
+            return ()
+        return await self._bounded("spend", self.provider.read_spend(since))
 
     async def capacity(self) -> NodeCapacity:
         """What the backend could carry at most."""

@@ -21,6 +21,7 @@ from vk_provider.kube.client import KubeClient
 from vk_provider.loops.registration import register, set_taints
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
+from vk_provider.node import names
 from vk_provider.node.door import DoorView
 from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, node_status
 from vk_provider.node.status_patch import node_status_patch
@@ -66,6 +67,9 @@ class NodeHeartbeat:
 
         Raises ConfigError for a Node that is not ours, KubeError."""
         self.node = await register(self._client, self._spec)
+        self._threshold.node_uid = self.node["metadata"]["uid"]
+        annotations = self.node["metadata"].get("annotations") or {}
+        self._threshold.spend_memory.restore(annotations.get(names.SPENT, ""))
         self._reported, self._tainted = None, ""
         await self.report()
 

@@ -165,13 +165,6 @@ class Relist:
         if lost is not None and silence(self._backend.name) >= lost:
             self._let_them_look()
 
-    def _let_them_go(self) -> None:
-        """Those who must end for the budget's sake are told, once the door is closed behind them:
-        here, after every look at it."""
-        for uid in self._threshold.spending.dismissed:
-            if uid in self._workers.records:
-                self._workers.post(uid, Woken())
-
     def _let_them_look(self) -> None:
         for uid, record in list(self._workers.records.items()):
             if record.backend == self._backend.name and record.may_exist:
@@ -188,7 +181,6 @@ class Relist:
         traits = self._backend.provider.traits
         self._threshold.spending.listed(self._backend.name, traits, ours)
         self._threshold.look()
-        self._let_them_go()
         if has_changed:
             self._threshold.board.changed.set()
 

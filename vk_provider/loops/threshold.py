@@ -21,6 +21,7 @@ from vk_provider.loops.door_board import DoorBoard
 from vk_provider.loops.experience import Experience
 from vk_provider.loops.money_door import MoneyDoor
 from vk_provider.loops.shell import Shell
+from vk_provider.loops.spend_memory import SpendMemory
 from vk_provider.loops.spending import Spending
 from vk_provider.node.door import Door, DoorView
 from vk_provider.placement.budget import BudgetLimits
@@ -42,6 +43,9 @@ class Threshold:
         self.spending = spending or Spending(BudgetLimits(), shell)
         self.experience = experience or Experience(shell)
         self.money = MoneyDoor(door, self.spending)
+        self.spend_memory = SpendMemory(self.spending)
+        self.node_uid = ""
+        """The Node's UID, for Events about it; empty until it is registered."""
         self.board = DoorBoard(door.view(0.0), shell)
         self._shell = shell
         self._timer: asyncio.TimerHandle | None = None

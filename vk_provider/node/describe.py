@@ -75,9 +75,12 @@ def door_line(closed: Closed) -> str:
     return _cut(f"{line}: {message}" if message else line)
 
 
-def provider_ready(backends: Sequence[BackendView]) -> tuple[str, str, str]:
-    """Status, reason and message of condition ProviderReady: False only if no backend works."""
-    message = _cut("; ".join(f"{one.name}: {one.health}" for one in backends))
+def provider_ready(
+    backends: Sequence[BackendView], warnings: Sequence[str] = ()
+) -> tuple[str, str, str]:
+    """Status, reason and message of condition ProviderReady: False only if no backend works.
+    ``warnings`` (of a budget that is nearly spent) stand in its message."""
+    message = _cut("; ".join([*warnings, *(f"{one.name}: {one.health}" for one in backends)]))
     ready = [one.is_ready for one in backends]
     if ready and all(ready):
         return "True", "BackendsReady", message

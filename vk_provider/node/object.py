@@ -61,9 +61,11 @@ class NodeView:
     """What the node's status depends on beside its configuration.
 
     ``in_use`` is what the pods on the node request. ``offered`` is what the backends could carry at
-    most, where they know. ``headroom`` is how many more pods a
-    half-open door lets in; 0 while it is closed, None while it is open. ``closed_reason`` is the
-    taint's value, ``closed_message`` says why, ``closed_until`` when it opens again, if known.
+    most, where they know. ``headroom`` is how many more pods a half-open door lets in; 0 while it
+    is closed, None while it is open. ``closed_reason`` is the taint's value, ``closed_message``
+    says why, ``closed_until`` when it opens again, if known. ``budget`` says of each cap how much
+    of it is spent, ``warnings`` the same of those that are nearly spent; ``spent`` is the line that
+    the next process goes on with.
     """
 
     address: str | None = None
@@ -74,6 +76,9 @@ class NodeView:
     closed_reason: str | None = None
     closed_message: str = ""
     closed_until: datetime | None = None
+    budget: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    spent: str | None = None
 
 
 def render_node(spec: NodeSpec) -> dict[str, Any]:
@@ -151,6 +156,8 @@ def annotations_patch(current: Json, view: NodeView) -> dict[str, Any] | None:
     wanted: dict[str, str | None] = {
         **dict.fromkeys(stale_annotations(found, view.backends)),
         **render_annotations(view.backends, closed),
+        names.BUDGET: "; ".join(view.budget) or None,
+        names.SPENT: view.spent,
     }
     changed = _different(found, wanted)
     return {"metadata": {"annotations": changed}} if changed else None
@@ -238,7 +245,7 @@ def _conditions(view: NodeView, now: datetime, current: Sequence[Json]) -> list[
     """In the kubelet's order, Ready last."""
     before = {condition.get("type"): condition for condition in current}
     ours = [(kind, "False", reason, message) for kind, reason, message in _HEALTHY]
-    ours.append((names.PROVIDER_READY, *provider_ready(view.backends)))
+    ours.append((names.PROVIDER_READY, *provider_ready(view.backends, view.warnings)))
     ours.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
     return [_condition(one, before.get(one[0]) or {}, now) for one in ours]
 

@@ -9,6 +9,7 @@ Pure. Fed by :mod:`.meters` and the creates under way; asked by ``loops.spending
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -88,10 +89,16 @@ class Share:
         return self.usd / self.cap if self.cap else 1.0
 
     @property
+    def name(self) -> str:
+        """``the node's budget of 1000.00 USD/month``."""
+        return name_of(self.scope, self.period, self.cap)
+
+    @property
     def words(self) -> str:
         """``82 % of the node's budget of 1000.00 USD/month is spent``."""
         verb = "is taken" if self.period == "hour" else "is spent"
-        return f"{100 * self.share:.0f} % of {name_of(self.scope, self.period, self.cap)} {verb}"
+        # Rounded down: what is not quite spent is not called spent.
+        return f"{math.floor(100 * self.share + CENT)} % of {self.name} {verb}"
 
 
 @dataclass(slots=True)

@@ -168,7 +168,7 @@ def _ready(bench: Bench) -> str:
 async def test_a_loop_that_does_not_turn_is_noticed() -> None:
     """Liveness: an outage of others is none of it, a loop that hangs is."""
     async with Bench() as bench:
-        await bench.settle(60)
+        await bench.settle(55)
         assert bench.shell.stuck() is None
         bench.shell.beat("list fake", 0.0)
         bench.shell.beat("heartbeat", 1e6)
