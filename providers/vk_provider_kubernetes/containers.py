@@ -19,7 +19,7 @@ from vk_provider_kubernetes.config import HomeApi, KubernetesConfig
 from vk_provider_kubernetes.copies import Copies
 from vk_provider_kubernetes.walk import Findings, sent
 
-_FIELDS = ("containers", "initContainers")
+_FIELDS = ("containers", "initContainers", "ephemeralContainers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,17 @@ class Containers:
     copies: Copies
     findings: Findings
 
-    def translated(self, containers: Iterable[ResolvedContainer]) -> list[dict[str, Any]]:
-        """Each of them."""
-        return [self._one(each) for each in containers]
+    def translated(
+        self, containers: Iterable[ResolvedContainer], type_name: str = "Container"
+    ) -> list[dict[str, Any]]:
+        """Each of them; ``type_name`` is the API's name of their kind."""
+        return [self._one(each, type_name) for each in containers]
 
-    def _one(self, container: ResolvedContainer) -> dict[str, Any]:
+    def _one(self, container: ResolvedContainer, type_name: str) -> dict[str, Any]:
         spec = container.spec
         if self.config.tokens:
             spec = {**spec, **self._mounts(container.name)}
-        found = sent(spec, "Container", container.field_path, self.findings)
+        found = sent(spec, type_name, container.field_path, self.findings)
         found |= environment.environment(container, self.copies, self.findings)
         told = self._home_api(found.get("env", []))
         return {**found, "env": told} if told else found

@@ -75,6 +75,7 @@ def observe(pod: Json, stamp: Stamp, now: datetime) -> Observation:
         phase=phase,
         containers=tuple(_containers(status, "containerStatuses")),
         init_containers=tuple(_containers(status, "initContainerStatuses")),
+        ephemeral_containers=tuple(_containers(status, "ephemeralContainerStatuses")),
         ended_by=cause,
         reason=reason,
         message=message,
@@ -167,6 +168,7 @@ def _containers(status: Json, field: str) -> Iterator[ContainerObservation]:
             image=text(each, "image") or None,
             image_id=text(each, "imageID") or None,
             container_id=text(each, "containerID") or None,
+            resources=mapping(each, "resources") or None,
         )
 
 

@@ -64,6 +64,8 @@ class KubernetesProvider(RemoteStreams):
             restarts_in_place=True,
             runs_probes=True,
             hands_on_tokens=config.tokens,
+            reaches_services=config.home_services,
+            follows_updates=True,
         )
 
     @property
@@ -86,18 +88,19 @@ class KubernetesProvider(RemoteStreams):
     async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
         found = translate(pod, self._config)
         writes = self._cluster.writes
-        reference = Reference.of(await writes.create_pod(found.body))
+        made = await writes.create_pod(found.body)
+        reference = Reference.of(made)
         if found.copies:
             try:
-                await writes.complete(found, reference, pod.stamp)
+                await writes.complete(found, made, pod.stamp)
             except ProviderError as fault:
                 raise await writes.undo(reference, fault) from fault
         return InstanceRef(str(reference))
 
     async def refresh_instance(self, ref: InstanceRef, pod: ResolvedPod) -> None:
-        """Bring copies, labels and annotations up to date with home."""
-        reference = Reference.read(ref)
-        await self._cluster.writes.complete(translate(pod, self._config), reference, pod.stamp)
+        """Bring copies, metadata and what may change in the spec up to date with home."""
+        remote = await self._cluster.find_pod(Reference.read(ref))
+        await self._cluster.writes.complete(translate(pod, self._config), remote, pod.stamp)
 
     async def delete_instance(self, ref: InstanceRef, grace_seconds: int) -> None:
         try:

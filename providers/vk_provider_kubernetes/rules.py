@@ -23,6 +23,10 @@ TOKENS = "serviceAccountTokens"
 """The configuration switch that hands on tokens of the home cluster."""
 
 
+HOME_SERVICES = "homeServices.enabled"
+"""The configuration switch for instances that reach home's ClusterIPs."""
+
+
 class Action(StrEnum):
     """What the translation does with a field."""
 
@@ -93,7 +97,9 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "automountServiceAccountToken": _rewrite("false: the other cluster's token is not mounted"),
         "containers": _resolve("each container is translated", "Container"),
         "enableServiceLinks": _rewrite("false: the other cluster's Services are not this one's"),
-        "ephemeralContainers": _ignore("debug containers are not made in the other cluster"),
+        "ephemeralContainers": _resolve(
+            "added to the pod that runs in the other cluster", "EphemeralContainer"
+        ),
         "hostIPC": _reject(_HOST, HOST_ACCESS),
         "hostNetwork": _reject(_HOST, HOST_ACCESS),
         "hostPID": _reject(_HOST, HOST_ACCESS),
@@ -122,6 +128,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "volumes": _resolve("each volume is translated", "Volume"),
     },
     "Container": _CONTAINER,
+    "EphemeralContainer": _CONTAINER,
     "ContainerPort": {
         "hostIP": _reject(_HOST, HOST_ACCESS),
         "hostPort": _reject(_HOST, HOST_ACCESS),

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_CONTAINER = """
+    args command image imagePullPolicy lifecycle:Lifecycle livenessProbe:Probe name
+    ports:ContainerPort readinessProbe:Probe resizePolicy:ContainerResizePolicy
+    resources:ResourceRequirements restartPolicy restartPolicyRules:ContainerRestartRule
+    securityContext:SecurityContext startupProbe:Probe stdin stdinOnce
+    terminationMessagePath terminationMessagePolicy tty volumeMounts:VolumeMount workingDir
+"""
+
 SENT: Mapping[str, str] = {
     "AppArmorProfile": "localhostProfile type",
     "Capabilities": "add drop",
@@ -16,13 +24,7 @@ SENT: Mapping[str, str] = {
     "ConfigMapKeySelector": "key optional",
     "ConfigMapProjection": "items:KeyToPath optional",
     "ConfigMapVolumeSource": "defaultMode items:KeyToPath optional",
-    "Container": """
-        args command image imagePullPolicy lifecycle:Lifecycle livenessProbe:Probe name
-        ports:ContainerPort readinessProbe:Probe resizePolicy:ContainerResizePolicy
-        resources:ResourceRequirements restartPolicy restartPolicyRules:ContainerRestartRule
-        securityContext:SecurityContext startupProbe:Probe stdin stdinOnce
-        terminationMessagePath terminationMessagePolicy tty volumeMounts:VolumeMount workingDir
-    """,
+    "Container": _CONTAINER,
     "ContainerPort": "containerPort name protocol",
     "ContainerResizePolicy": "resourceName restartPolicy",
     "ContainerRestartRule": "action exitCodes:ContainerRestartRuleOnExitCodes",
@@ -33,6 +35,7 @@ SENT: Mapping[str, str] = {
     "EnvFromSource": "prefix",
     "EnvVar": "name value",
     "EnvVarSource": "fileKeyRef:FileKeySelector resourceFieldRef:ResourceFieldSelector",
+    "EphemeralContainer": f"{_CONTAINER} targetContainerName",
     "EphemeralVolumeSource": "volumeClaimTemplate:PersistentVolumeClaimTemplate",
     "ExecAction": "command",
     "FileKeySelector": "key optional path volumeName",

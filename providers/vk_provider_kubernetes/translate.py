@@ -11,10 +11,10 @@ Pure. Fed by the core with a ResolvedPod; feeds ``provider`` and ``explain``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from vk_provider.faults import UnsupportedFieldsError
+from vk_provider.faults import FieldProblem, UnsupportedFieldsError
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.references import SECRET
 from vk_provider.pods.types import FieldNote, Json, ResolvedPod
@@ -23,11 +23,11 @@ from vk_provider_kubernetes import stamp as marks
 from vk_provider_kubernetes.config import KubernetesConfig
 from vk_provider_kubernetes.containers import Containers
 from vk_provider_kubernetes.copies import Copies, Copy
-from vk_provider_kubernetes.rules import HOST_ACCESS, TOKENS
+from vk_provider_kubernetes.resolver import asks_cluster, resolver
+from vk_provider_kubernetes.rules import HOME_SERVICES, HOST_ACCESS, TOKENS
+from vk_provider_kubernetes.updates import GATE as GATE
+from vk_provider_kubernetes.updates import fingerprint
 from vk_provider_kubernetes.walk import Findings, sent
-
-GATE = "vk-provider.dev/copies"
-"""The scheduling gate of a pod whose copies are not there yet."""
 
 MAX_HOSTNAME = 63
 _OURS = ("vk-provider.dev/", "virtual-kubelet.io/")
@@ -37,17 +37,26 @@ _NODE_LIFE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What is created in the other cluster: the pod, and the copies it refers to."""
+    """What is created in the other cluster: the pod, and the copies it refers to.
+
+    ``debuggers`` are added once it is there; what is wrong with them stands in ``refusals``.
+    """
 
     namespace: str
     body: Json
     copies: tuple[Copy, ...] = ()
     notes: tuple[FieldNote, ...] = ()
+    debuggers: tuple[Json, ...] = ()
+    refusals: tuple[FieldProblem, ...] = ()
 
 
 def translate(pod: ResolvedPod, config: KubernetesConfig) -> Translation:
     """Everything to be created. Raises ``UnsupportedFieldsError`` with every field at once."""
-    switches = {HOST_ACCESS: config.host_access, TOKENS: config.tokens}
+    switches = {
+        HOST_ACCESS: config.host_access,
+        TOKENS: config.tokens,
+        HOME_SERVICES: config.home_services,
+    }
     findings = Findings(frozenset(name for name, is_on in switches.items() if is_on))
     copies = Copies(pod.stamp, pod.objects, pod.tokens)
     spec = mapping(pod.pod, "spec")
@@ -55,27 +64,44 @@ def translate(pod: ResolvedPod, config: KubernetesConfig) -> Translation:
     remote = _spec(pod, spec, config, copies, findings)
     if findings.problems:
         raise UnsupportedFieldsError(tuple(findings.problems))
-    made = copies.all()
+    debugging = _debugging(pod, config, findings.switches)
+    made = tuple({copy.name: copy for copy in (*copies.all(), *debugging.copies)}.values())
     gates = {"schedulingGates": [{"name": GATE}]} if made else {}
     namespace = config.namespace_of(pod.stamp.namespace)
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": metadata(pod, namespace, config.backend),
+        "metadata": metadata(pod, namespace, config.backend, fingerprint(remote)),
         "spec": {**remote, **gates},
     }
-    return Translation(namespace, body, made, tuple(findings.notes))
+    return replace(debugging, body=body, copies=made, notes=tuple(findings.notes))
 
 
-def metadata(pod: ResolvedPod, namespace: str, backend: str) -> dict[str, Any]:
+def _debugging(pod: ResolvedPod, config: KubernetesConfig, switches: frozenset[str]) -> Translation:
+    """The ephemeral containers, with copies of their own: the names of the pod's depend on what it
+    refers to itself."""
+    copies, findings = Copies(pod.stamp, pod.objects, pod.tokens), Findings(switches)
+    for container in pod.ephemeral_containers:
+        environment.want(container.spec, copies)
+    containers = Containers(pod, config, copies, findings)
+    made = containers.translated(pod.ephemeral_containers, "EphemeralContainer")
+    refusals = tuple(findings.problems)
+    namespace = config.namespace_of(pod.stamp.namespace)
+    debuggers = () if refusals else tuple(made)
+    return Translation(namespace, {}, copies.all(), debuggers=debuggers, refusals=refusals)
+
+
+def metadata(pod: ResolvedPod, namespace: str, backend: str, changeable: str) -> dict[str, Any]:
     """The remote pod's name and marks; the user's own labels and annotations go along."""
     own = mapping(pod.pod, "metadata")
+    theirs = _theirs(own, "labels")
     maker = {marks.BACKEND: marks.label_value(backend)} if backend else {}
+    remembered = {marks.SPEC: changeable, marks.LABELS: " ".join(sorted(theirs))}
     return {
         "name": marks.instance_name(pod.stamp),
         "namespace": namespace,
-        "labels": {**_theirs(own, "labels"), **marks.labels(pod.stamp), **maker},
-        "annotations": {**_theirs(own, "annotations"), **marks.full(pod.stamp)},
+        "labels": {**theirs, **marks.labels(pod.stamp), **maker},
+        "annotations": {**_theirs(own, "annotations"), **remembered, **marks.full(pod.stamp)},
     }
 
 
@@ -109,6 +135,8 @@ def _spec(
     }
     found |= {name: value for name, value in parts.items() if value}
     found |= {"automountServiceAccountToken": False, "enableServiceLinks": False}
+    if config.home_dns is not None and asks_cluster(spec):
+        found |= resolver(spec, pod.stamp.namespace, config.home_dns)
     if not spec.get("hostNetwork"):
         found["hostname"] = _hostname(pod, spec)
     return found

@@ -16,6 +16,7 @@ from vk_provider.faults import (
     KubeNotFoundError,
     OutcomeUnknownError,
     ProviderError,
+    RejectedError,
     UnavailableError,
 )
 from vk_provider.kube import paths
@@ -24,10 +25,11 @@ from vk_provider.pods.reading import mapping, strings
 from vk_provider.pods.references import CONFIG_MAP, SECRET
 from vk_provider.pods.types import Json, Stamp
 from vk_provider_kubernetes import stamp as marks
+from vk_provider_kubernetes import updates
 from vk_provider_kubernetes.answers import ALREADY_EXISTS, call_fault, create_fault
 from vk_provider_kubernetes.copies import Copy
 from vk_provider_kubernetes.references import Reference
-from vk_provider_kubernetes.translate import GATE, Translation
+from vk_provider_kubernetes.translate import Translation
 
 T = TypeVar("T")
 
@@ -64,18 +66,30 @@ class Writes:
             raise UnavailableError("an earlier instance of this pod is still being deleted")
         return found
 
-    async def complete(self, found: Translation, reference: Reference, stamp: Stamp) -> None:
-        """Write the copies in the pod's name, then open its gate. Idempotent; what may change
-        while the pod lives is brought up to date with it."""
+    async def complete(self, found: Translation, remote: Json, stamp: Stamp) -> None:
+        """Write the copies in the name of this pod, then open its gate. Idempotent; what may change
+        while the pod lives is brought up to date with it. Raises ``RejectedError`` for what the
+        other cluster refuses, and for a debugger that can't be."""
+        reference = Reference.of(remote)
         for copy in found.copies:
             await self._write_copy(copy, reference, stamp)
-        metadata = {key: found.body["metadata"][key] for key in ("labels", "annotations")}
-        patch = {
-            "metadata": {**metadata, "uid": reference.uid},
-            "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}]},
-        }
+        path = paths.pod(reference.namespace, reference.name)
+        # The pod comes last: it remembers then that the rest was done.
+        for place, patch in (
+            (f"{path}/ephemeralcontainers", updates.debug_patch(remote, found.debuggers)),
+            (f"{path}/resize", updates.resize_patch(remote, found.body)),
+            (path, updates.pod_patch(remote, found.body)),
+        ):
+            if patch is not None:
+                await self._patch(place, patch)
+        if found.refusals:
+            raise RejectedError("; ".join(map(str, found.refusals)))
+
+    async def _patch(self, path: str, patch: Json) -> None:
         try:
-            await self._client.patch(paths.pod(reference.namespace, reference.name), patch)
+            await self._client.patch(path, patch)
+        except KubeNotFoundError as fault:
+            raise InstanceNotFoundError(str(fault)) from fault
         except KubeError as fault:
             raise create_fault(fault) from fault
 

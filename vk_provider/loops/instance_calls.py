@@ -48,6 +48,7 @@ class InstanceCalls:
         message = f"Created instance {ref.id} on backend {backend.name}{cost}"
         if record.pod is not None:
             self._means.events.emit(record.pod, "Normal", "Created", message)
+        self._means.made(record.uid, action.resolved.pod)
         return news.Created(backend.name, ref, self._shell.clock.now())
 
     async def delete(

@@ -37,6 +37,8 @@ class Means:
     preparer: Preparer
     backends: Mapping[str, Backend]
     kept_logs: KeptLogs
+    made: Callable[[PodUID, Json], None] = lambda _, __: None
+    """Told of each instance that was made, and of the pod it was made from."""
 
 
 def pod_name(pod: Json | None) -> str:

@@ -1,9 +1,11 @@
-"""Keeps instances in step with what may change while a pod lives: its references, its metadata.
+"""Keeps instances in step with what may change while a pod lives: its references, its tokens, its
+metadata, and what of its spec the API server lets change.
 
-Only for backends that hold copies of ConfigMaps, Secrets or labels (``SupportsRefresh``). Level-
-triggered: what differs from what was last brought over is brought over, until it was. An instance
-of an earlier process is brought up to date once, since nobody knows what it missed.
-Fed by ``kube.references`` (changes) and the records of ``loops.pod_workers``; calls the provider.
+Only for backends that hold copies of it (``SupportsRefresh``). Level-triggered: what differs from
+what was last brought over is brought over, until it was. An instance of an earlier process is
+brought up to date once, since nobody knows what it missed.
+Fed by ``kube.references`` and ``kube.cache`` (changes), and by the records of
+``loops.pod_workers``; calls the provider.
 """
 
 from __future__ import annotations
@@ -11,16 +13,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any
 
-from vk_provider.faults import KubeError, ProviderError
+from vk_provider.faults import KubeError, ProviderError, RejectedError
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.preparation import Preparer
 from vk_provider.loops.shell import Shell
-from vk_provider.pods import desired
-from vk_provider.pods.reading import mapping, strings
+from vk_provider.loops.unfollowed import Emit
+from vk_provider.pods import desired, updates
+from vk_provider.pods.events import EventReason, EventType
 from vk_provider.pods.record import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID
 from vk_provider.provider import SupportsRefresh
@@ -30,9 +31,8 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 10.0
 SETTLE_SECONDS = 0.2
 """Changes come in groups: one refresh serves them all."""
-_OURS = "vk-provider.dev/"
 
-_Face = tuple[InstanceRef, Mapping[str, str], Mapping[str, str]]
+_Face = tuple[InstanceRef, updates.Face]
 
 
 class Refresher:
@@ -44,6 +44,7 @@ class Refresher:
         preparer: Preparer,
         backends: Mapping[str, Backend],
         shell: Shell,
+        emit: Emit,
     ) -> None:
         self._workers = workers
         self._preparer = preparer
@@ -53,7 +54,9 @@ class Refresher:
             if isinstance(backend.provider, SupportsRefresh)
         }
         self._shell = shell
-        self._started_at = shell.clock.now()
+        self._emit = emit
+        self._made: dict[PodUID, updates.Face] = {}
+        """What an instance was made from, in a call whose outcome is known."""
         self._brought: dict[PodUID, _Face] = {}
         self._stale: set[PodUID] = set()
         self._changed = asyncio.Event()
@@ -62,6 +65,17 @@ class Refresher:
         """A ConfigMap or Secret of these pods has another content."""
         if self._backends:
             self._stale.update(uids)
+            self._changed.set()
+
+    def made(self, uid: PodUID, pod: Json) -> None:
+        """This process has made the pod's instance, from this version of the pod."""
+        if self._backends:
+            self._made[uid] = updates.face(pod)
+
+    def pod_changed(self, uid: PodUID, pod: Json | None) -> None:
+        """The pod cache has a new version: look at once if there is something to bring over."""
+        brought = self._brought.get(uid)
+        if pod is not None and brought is not None and brought[1] != updates.face(pod):
             self._changed.set()
 
     async def run(self) -> None:
@@ -74,8 +88,10 @@ class Refresher:
     async def once(self) -> None:
         """Bring over everything that differs."""
         records = self._workers.records
-        for gone in (self._brought.keys() | self._stale) - records.keys():
+        known = self._brought.keys() | self._made.keys() | self._stale
+        for gone in known - records.keys():
             self._brought.pop(gone, None)
+            self._made.pop(gone, None)
             self._stale.discard(gone)
         for uid, record in list(records.items()):
             face = self._face(record)
@@ -101,21 +117,15 @@ class Refresher:
             return None
         if desired.is_terminating(pod) or record.observation is None:
             return None
-        metadata = mapping(pod, "metadata")
         assert record.ref is not None
-        return record.ref, strings(metadata, "labels"), _theirs(metadata)
+        return record.ref, updates.face(pod)
 
     def _differs(self, record: Record, face: _Face) -> bool:
-        brought = self._brought.get(record.uid)
-        if brought is None and self._is_fresh(record):
-            brought = self._brought[record.uid] = face
+        brought, made = self._brought.get(record.uid), self._made.pop(record.uid, None)
+        if brought is None and made is not None and not record.doubts:
+            brought = self._brought[record.uid] = face[0], made
         is_stale = record.uid in self._stale or self._preparer.is_due(record.uid)
         return brought != face or is_stale
-
-    def _is_fresh(self, record: Record) -> bool:
-        """Made by this process, in a call whose outcome is known: then it has all of it."""
-        made: datetime | None = record.observation.created_at if record.observation else None
-        return made is not None and made > self._started_at and not record.doubts
 
     async def _refresh(self, uid: PodUID, record: Record, face: _Face) -> None:
         backend = self._backends[record.backend or ""]
@@ -129,12 +139,11 @@ class Refresher:
                 async with asyncio.timeout(limit):
                     await backend.provider.refresh_instance(face[0], resolved)
             self._brought[uid] = face
+        except RejectedError as fault:
+            # It would be refused again; the next change may not be.
+            self._brought[uid] = face
+            message = f"backend {backend.name} refuses a change of a running pod: {fault}"
+            self._emit(record.pod or {}, EventType.WARNING, EventReason.UPDATE_IGNORED, message)
         except (ProviderError, KubeError, TimeoutError) as fault:
             self._stale.add(uid)
             logger.warning("backend %s: pod %s is not up to date: %s", backend.name, uid, fault)
-
-
-def _theirs(metadata: Json) -> Mapping[str, Any]:
-    """Annotations that are not our own: those change as we work."""
-    found = strings(metadata, "annotations")
-    return {name: value for name, value in found.items() if not name.startswith(_OURS)}

@@ -80,6 +80,7 @@ def render_container(given: ContainerInput) -> Status:
         "ready": False,
         "restartCount": restarts,
         "started": False,
+        **_resources(given.seen),
     }
     if has_started(status) and (identity := _container_id(given, restarts)):
         status["containerID"] = identity
@@ -127,6 +128,11 @@ def complete_init(spec: Json, status: Status, *, is_past: bool) -> Status:
         ended = {"exitCode": 0, "reason": reason, "message": _UNSEEN_INIT}
         status = {**status, "state": {"terminated": ended}}
     return {**status, "ready": is_done(status)}
+
+
+def _resources(seen: ContainerObservation | None) -> Status:
+    """What it has now, which differs from its spec while it is being resized."""
+    return _present(resources=seen.resources) if seen is not None else {}
 
 
 def _first(*values: object) -> Any:

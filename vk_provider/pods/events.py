@@ -54,6 +54,8 @@ class EventReason(StrEnum):
     BACK_OFF = "BackOff"
     NOT_RECREATED = "NotRecreated"
     PROBES_NOT_RUN = "ProbesNotRun"
+    UPDATE_IGNORED = "UpdateIgnored"
+    """Somebody changed a running pod, and its backend can't or won't follow."""
     FAILED_KILL_POD = "FailedKillPod"
     """The backend does not end the instance, or can't be asked to."""
     DAEMON_SET_NOT_SUPPORTED = "DaemonSetNotSupported"

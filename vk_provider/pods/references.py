@@ -50,7 +50,7 @@ def is_token_volume(volume: Json) -> bool:
 
 
 def _of_containers(spec: Json) -> Iterator[tuple[str, str]]:
-    for field in ("initContainers", "containers"):
+    for field in ("initContainers", "containers", "ephemeralContainers"):
         for _, container in mappings(spec, field):
             for _, source in mappings(container, "envFrom"):
                 yield CONFIG_MAP, text(mapping(source, "configMapRef"), "name")

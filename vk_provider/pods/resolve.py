@@ -76,6 +76,9 @@ def resolve(
     lookup = Lookup(text(mapping(pod, "metadata"), "namespace"), objects)
     containers = _Containers.of(pod, given, lookup)
     init, main = containers.resolved("initContainers"), containers.resolved("containers")
+    # Who debugs a pod that runs must not hold it up.
+    beside = Lookup(lookup.namespace, objects)
+    ephemeral = _Containers.of(pod, given, beside).resolved("ephemeralContainers")
     pulls = pull_credentials(pod, objects, [each.image for each in (*init, *main)])
     tokens = given.tokens or {}
     if tokens:
@@ -97,11 +100,13 @@ def resolve(
         events=events,
         secret_values=frozenset(
             lookup.secret_values
+            | beside.secret_values
             | {each.password for each in pulls.credentials}
             | set(tokens.values())
         ),
         objects={key: found for key, found in objects.items() if found is not None},
         tokens=tokens,
+        ephemeral_containers=ephemeral,
     )
 
 
@@ -127,6 +132,7 @@ class _Containers:
     def _container(self, container: Json, path: str) -> ResolvedContainer:
         expander = Expander(self.environment.lookup)
         env = self.environment.of(container, path, expander)
+        services = self.environment.services
         return ResolvedContainer(
             name=text(container, "name"),
             image=text(container, "image"),
@@ -136,6 +142,7 @@ class _Containers:
             env=env,
             files=self.volumes.files(container, path, env),
             spec=_without_token_mounts(self.pod, container),
+            service_env={name: env[name] for name in services if env[name] == services[name]},
         )
 
 

@@ -29,7 +29,7 @@ from vk_provider.pods.container_status import (
     message_share,
     render_container,
 )
-from vk_provider.pods.ephemeral import ephemeral_statuses
+from vk_provider.pods.ephemeral import ended_statuses, refused_statuses
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.status_patch import status_patch
 from vk_provider.pods.types import (
@@ -55,6 +55,7 @@ class StatusInput:
     it is ``ContainerCreating`` or ``PodInitializing``. ``verdict`` is the terminal phase to write.
     ``ending``: the pod's end is decided, but its instance is not gone; nothing is Ready any more.
     ``direct``: home reaches the instance's own addresses, so they are the pod's.
+    ``adds_containers``: the backend starts ephemeral containers.
     """
 
     observation: Observation | None
@@ -65,6 +66,7 @@ class StatusInput:
     direct: bool = False
     probes_run: bool = False
     ending: bool = False
+    adds_containers: bool = False
 
 
 def render_status(pod: Json, given: StatusInput, now: datetime) -> dict[str, Any]:
@@ -93,7 +95,8 @@ def render_status(pod: Json, given: StatusInput, now: datetime) -> dict[str, Any
     _put(status, "observedGeneration", mapping(pod.get("metadata")).get("generation"))
     _put(status, "containerStatuses", containers)
     _put(status, "initContainerStatuses", init)
-    _put(status, "ephemeralContainerStatuses", None if verdict else ephemeral_statuses(pod))
+    debuggers = _ephemeral_statuses(pod, given, is_over=verdict is not None)
+    _put(status, "ephemeralContainerStatuses", debuggers)
     _put_addresses(status, given, is_over=verdict is not None)
     return status
 
@@ -162,6 +165,22 @@ def _container_statuses(
     if not any(map(has_started, [*containers, *init])):
         return [], []
     return list(map(finish, containers)), list(map(finish, init))
+
+
+def _ephemeral_statuses(pod: Json, given: StatusInput, *, is_over: bool) -> list[Status]:
+    """In the order of the spec. They count for nothing: neither for the phase nor for Ready."""
+    if not given.adds_containers:
+        return [] if is_over else refused_statuses(pod)
+    specs = objects(mapping(pod.get("spec")).get("ephemeralContainers"))
+    current, seen = mapping(pod.get("status")), given.observation
+    # What the pod as a whole waits for is no news about a container that is added to it.
+    frame = _Frame(given, len(specs) + 1, Waiting(WaitingReason.CONTAINER_CREATING.value))
+    statuses = frame.render(
+        specs,
+        current.get("ephemeralContainerStatuses"),
+        seen.ephemeral_containers if seen else (),
+    )
+    return ended_statuses(statuses) if is_over else statuses
 
 
 def _default_waiting(given: StatusInput, *, has_init: bool) -> Waiting:

@@ -54,6 +54,7 @@ def write(
         backend=record.backend,
         direct=world.direct,
         probes_run=facts.runs_probes,
+        adds_containers=facts.follows_updates,
         ending=ending,
     )
     wanted = render_status(record.pod, given, world.now)

@@ -75,9 +75,10 @@ def container_refusal(pod: Json, container: str) -> str | None:
         return f'container is in CONTAINER_EXITED state, container "{container}" has ended'
     if "running" in state:
         return None
-    if _is_ephemeral(pod, container):
+    waits = state.get("waiting") or {}
+    if waits.get("message") == NOT_SUPPORTED:
         return f"{missing}, {NOT_SUPPORTED}"
-    waiting = (state.get("waiting") or {}).get("reason")
+    waiting = waits.get("reason")
     return f"{missing}, it is waiting to start{f' ({waiting})' if waiting else ''}"
 
 
@@ -87,11 +88,6 @@ def container_spec(pod: Json, container: str) -> Json:
     kinds = ("containers", "initContainers", "ephemeralContainers")
     entries = (entry for kind in kinds for entry in spec.get(kind) or ())
     return next((entry for entry in entries if entry.get("name") == container), {})
-
-
-def _is_ephemeral(pod: Json, container: str) -> bool:
-    entries = (pod.get("spec") or {}).get("ephemeralContainers") or ()
-    return any(entry.get("name") == container for entry in entries)
 
 
 def _uid(pod: Json) -> object:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from vk_provider.faults import UnavailableError
+from vk_provider.faults import ProviderError, RejectedError, UnavailableError
 from vk_provider.loops.refreshing import Refresher
 from vk_provider.pods.record import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID, ResolvedPod
 from vk_provider.provider import ProviderTraits
-from vk_provider.testing.builders import make_observation, make_pod, make_resolved_pod, uid_of
+from vk_provider.testing.builders import (
+    make_container,
+    make_observation,
+    make_pod,
+    make_resolved_pod,
+    uid_of,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-EARLIER, LATER = START - timedelta(hours=1), START + timedelta(hours=1)
 UID = uid_of("app-1")
 REF = InstanceRef("i-1")
 
@@ -28,7 +33,7 @@ class Copying:
 
     traits: ProviderTraits = field(default_factory=lambda: ProviderTraits(0.0))
     refreshed: list[InstanceRef] = field(default_factory=list)
-    faults: list[UnavailableError] = field(default_factory=list)
+    faults: list[ProviderError] = field(default_factory=list)
 
     async def refresh_instance(self, ref: InstanceRef, pod: ResolvedPod) -> None:
         """Take them."""
@@ -88,7 +93,7 @@ class Shell:
 class Bench:
     """One pod with an instance in one backend."""
 
-    def __init__(self, made: datetime = EARLIER, provider: Any = None, **record: Any) -> None:
+    def __init__(self, provider: Any = None, *, made: bool = False, **record: Any) -> None:
         self.provider = provider or Copying()
         self.preparer = Preparer()
         self.workers = Workers()
@@ -98,12 +103,16 @@ class Bench:
             exists=Existence.PRESENT,
             backend="other",
             ref=REF,
-            observation=make_observation(created_at=made),
+            observation=make_observation(),
             **record,
         )
         self.workers.records[UID] = self.record
+        self.events: list[tuple[str, str]] = []
         parts: Any = (self.workers, self.preparer, {"other": Backend(self.provider)}, Shell())
-        self.refresher = Refresher(*parts)
+        emit = lambda _, __, reason, message: self.events.append((reason, message))  # noqa: E731
+        self.refresher = Refresher(*parts, emit=emit)
+        if made:
+            self.refresher.made(UID, make_pod())
 
     def put(self, **changes: Any) -> None:
         """Another version of the record."""
@@ -118,17 +127,16 @@ class Bench:
 
 async def test_what_this_process_made_has_all_of_it() -> None:
     """No call for nothing."""
-    bench = Bench(made=LATER)
+    bench = Bench(made=True)
 
     await bench.refresher.once()
 
     assert bench.refreshed == 0
 
 
-@pytest.mark.parametrize("made", [EARLIER, None])
-async def test_what_an_earlier_process_made_is_brought_up_to_date_once(made: Any) -> None:
+async def test_what_an_earlier_process_made_is_brought_up_to_date_once() -> None:
     """Nobody knows what it missed."""
-    bench = Bench(made=made)
+    bench = Bench()
 
     await bench.refresher.once()
     await bench.refresher.once()
@@ -139,7 +147,7 @@ async def test_what_an_earlier_process_made_is_brought_up_to_date_once(made: Any
 async def test_a_create_whose_outcome_was_unknown_is_completed() -> None:
     """It may have broken off half way."""
     doubt: Any = object()
-    bench = Bench(made=LATER, doubts=(doubt,))
+    bench = Bench(made=True, doubts=(doubt,))
 
     await bench.refresher.once()
 
@@ -148,7 +156,7 @@ async def test_a_create_whose_outcome_was_unknown_is_completed() -> None:
 
 async def test_a_changed_reference_is_brought_over() -> None:
     """Each time."""
-    bench = Bench(made=LATER)
+    bench = Bench(made=True)
     await bench.refresher.once()
 
     bench.refresher.changed([UID])
@@ -160,7 +168,7 @@ async def test_a_changed_reference_is_brought_over() -> None:
 
 async def test_changed_labels_are_brought_over_but_our_own_marks_are_not() -> None:
     """Those change as we work."""
-    bench = Bench(made=LATER)
+    bench = Bench(made=True)
     await bench.refresher.once()
 
     bench.put(pod=make_pod(metadata={"annotations": {"vk-provider.dev/placement": "{}"}}))
@@ -170,6 +178,44 @@ async def test_changed_labels_are_brought_over_but_our_own_marks_are_not() -> No
     bench.put(pod=make_pod(metadata={"labels": {"x": "y"}}))
     await bench.refresher.once()
     assert bench.refreshed == 1
+
+
+async def test_what_changed_before_the_instance_was_seen_is_not_missed() -> None:
+    """It was made from an older version."""
+    bench = Bench(made=True)
+    bench.put(pod=make_pod(containers=[make_container(image="registry.example/app:2")]))
+
+    await bench.refresher.once()
+    await bench.refresher.once()
+
+    assert bench.refreshed == 1
+
+
+async def test_a_changed_spec_is_looked_at_at_once_and_the_same_one_is_not() -> None:
+    """Whoever debugs a pod waits for it."""
+    bench = Bench(made=True)
+    await bench.refresher.once()
+
+    bench.refresher.pod_changed(UID, make_pod(status={"phase": "Running"}))
+    bench.refresher.pod_changed(UID, None)
+    bench.refresher.pod_changed(uid_of("other"), make_pod("other"))
+    assert not bench.refresher._changed.is_set()
+    bench.refresher.pod_changed(UID, make_pod(ephemeralContainers=[make_container("debugger")]))
+
+    assert bench.refresher._changed.is_set()
+
+
+async def test_a_change_that_is_refused_is_told_and_not_tried_again() -> None:
+    """Until there is another one."""
+    bench = Bench()
+    bench.provider.faults.append(RejectedError("resize is infeasible"))
+
+    await bench.refresher.once()
+    await bench.refresher.once()
+
+    assert bench.refreshed == 0
+    message = "backend other refuses a change of a running pod: resize is infeasible"
+    assert bench.events == [("UpdateIgnored", message)]
 
 
 async def test_a_refresh_that_failed_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -197,7 +243,7 @@ async def test_a_missing_reference_leaves_the_copy_as_it_is() -> None:
 
 async def test_a_token_that_grows_old_is_replaced() -> None:
     """Long before it expires."""
-    bench = Bench(made=LATER)
+    bench = Bench(made=True)
     await bench.refresher.once()
 
     bench.preparer.due = True
@@ -243,7 +289,7 @@ async def test_what_was_forgotten_leaves_nothing_behind() -> None:
 
 async def test_without_a_backend_that_copies_there_is_nothing_to_do() -> None:
     """The loop ends at once."""
-    bench = Bench(provider=object())
+    bench = Bench(object(), made=True)
 
     bench.refresher.changed([UID])
     await bench.refresher.run()

@@ -67,6 +67,15 @@ def test_a_running_container_is_ready_and_started() -> None:
     assert status["containerID"] == "b://i1"
 
 
+def test_what_it_has_is_told_where_the_backend_can_resize_it() -> None:
+    """It differs from the spec until the resize is done; a thin report changes nothing."""
+    has = {"limits": {"cpu": "1"}}
+    status = render(Running(THEN), resources=has)
+
+    assert status["resources"] == has
+    assert render(Running(THEN), status)["resources"] == has
+
+
 def test_a_start_that_was_told_once_stays() -> None:
     """A later report without it does not erase it; other zones are written as UTC."""
     east = timezone(timedelta(hours=2))

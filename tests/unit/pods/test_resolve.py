@@ -147,6 +147,21 @@ def test_tokens_are_handed_on_with_the_authorities_beside_them() -> None:
     assert "hush" not in repr(ready)
 
 
+def test_a_debugger_holds_nobody_up() -> None:
+    """It is resolved as far as that goes; its secrets are known."""
+    password = {"secretKeyRef": {"name": "login", "key": "password"}}
+    env = [{"name": "P", "valueFrom": password}]
+    sources = [{"configMapRef": {"name": "nowhere"}}]
+    debugger = make_container("debugger", env=env, envFrom=sources, targetContainerName="main")
+
+    outcome = resolved(make_pod(ephemeralContainers=[debugger]))
+
+    (found,) = outcome.ephemeral_containers
+    assert found.field_path == "spec.ephemeralContainers[0]"
+    assert found.env == {"P": "hunter22"}
+    assert "hunter22" in outcome.secret_values
+
+
 def test_service_variables_come_only_where_services_are_reached() -> None:
     """Elsewhere they would name addresses that lead nowhere."""
     spec = {"clusterIP": "10.0.0.1", "ports": [{"port": 443}]}
@@ -156,6 +171,19 @@ def test_service_variables_come_only_where_services_are_reached() -> None:
     assert resolved(make_pod(), {}).containers[0].env == {}
     env = resolved(make_pod(), {}, given).containers[0].env
     assert env["KUBERNETES_SERVICE_HOST"] == "10.0.0.1"
+
+
+def test_variables_of_services_are_told_apart_from_the_pods_own() -> None:
+    """One that the pod sets itself is not the service's any more."""
+    spec = {"clusterIP": "10.0.0.1", "ports": [{"port": 443}]}
+    service = {"metadata": {"name": "kubernetes", "namespace": "default"}, "spec": spec}
+    given = ResolveInput(CLUSTER_ID, NODE_NAME, services=[service])
+    own = make_container(env=[{"name": "KUBERNETES_SERVICE_HOST", "value": "mine"}])
+
+    told = resolved(make_pod(containers=[own]), {}, given).containers[0].service_env
+
+    assert "KUBERNETES_SERVICE_HOST" not in told
+    assert told["KUBERNETES_SERVICE_PORT"] == "443"
 
 
 def test_all_that_is_missing_is_told_at_once() -> None:

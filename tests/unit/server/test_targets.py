@@ -5,21 +5,22 @@ from typing import Any
 import pytest
 import yaml
 
+from vk_provider.pods.ephemeral import refused_statuses
 from vk_provider.server.portforward import port_refusal
 from vk_provider.server.streaming import no_mapping
 from vk_provider.server.targets import container_refusal, container_spec
 
 
 def pod(state: dict[str, Any] | None = None, phase: str = "Running") -> dict[str, Any]:
-    """A pod with a container c in that state and a debugger that nobody started."""
+    """A pod with a container c in that state and a debugger that nobody can start."""
     statuses = [] if state is None else [{"name": "c", "state": state}]
-    return {
-        "spec": {
-            "containers": [{"name": "c", "tty": True}],
-            "ephemeralContainers": [{"name": "debugger"}],
-        },
-        "status": {"phase": phase, "containerStatuses": statuses},
+    spec = {
+        "containers": [{"name": "c", "tty": True}],
+        "ephemeralContainers": [{"name": "debugger"}],
     }
+    debuggers = refused_statuses({"spec": spec})
+    told = {"containerStatuses": statuses, "ephemeralContainerStatuses": debuggers}
+    return {"spec": spec, "status": {"phase": phase, **told}}
 
 
 @pytest.mark.parametrize(

@@ -262,3 +262,19 @@ def test_a_removed_pod_has_ended(
     found = removed(last, STAMP, NOW)
 
     assert (found.phase, found.ended_by) == (InstancePhase.ENDED, cause)
+
+
+def test_debuggers_and_sizes_are_told_as_they_are() -> None:
+    """The other cluster's kubelet starts and resizes them."""
+    debugger = {**container(running={}), "name": "debugger"}
+    has = {"limits": {"cpu": "1"}}
+
+    found = seen(
+        "Running",
+        containerStatuses=[{**container(running={}), "resources": has}],
+        ephemeralContainerStatuses=[debugger],
+    )
+
+    assert [each.name for each in found.ephemeral_containers] == ["debugger"]
+    assert found.containers[0].resources == has
+    assert found.ephemeral_containers[0].resources is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from vk_provider_kubernetes import stamp as marks
-from vk_provider_kubernetes.config import KubernetesConfig
+from vk_provider_kubernetes.config import HomeDns, KubernetesConfig
 from vk_provider_kubernetes.translate import GATE, Translation, translate
 
 from vk_provider.faults import UnsupportedFieldsError
@@ -49,7 +49,8 @@ def test_the_stamp_is_on_it_and_the_users_marks_are_kept(config: KubernetesConfi
     metadata = translate(pod, config).body["metadata"]
 
     assert metadata["labels"] == {"app": "web", **marks.labels(pod.stamp)}
-    assert metadata["annotations"] == {"note": "x", **marks.full(pod.stamp)}
+    remembered = {marks.LABELS: "app", marks.SPEC: metadata["annotations"][marks.SPEC]}
+    assert metadata["annotations"] == {"note": "x", **remembered, **marks.full(pod.stamp)}
     assert metadata["name"] == marks.instance_name(pod.stamp)
     assert marks.read({"metadata": metadata}) == pod.stamp
 
@@ -179,3 +180,47 @@ def test_namespaces_follow_the_map(config: KubernetesConfig) -> None:
 
     assert found.namespace == found.body["metadata"]["namespace"] == "team-a"
     assert mapped.all_namespaces == ("team-a", "vk-node-1")
+
+
+def test_debuggers_go_beside_the_pod_with_copies_of_their_own(
+    config: KubernetesConfig, objects: Mapping[Any, Any]
+) -> None:
+    """What the pod itself refers to keeps its name, or its copy would grow stale."""
+    password = {"name": "P", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}}
+    username = {"name": "U", "valueFrom": {"secretKeyRef": {"name": "login", "key": "username"}}}
+    main, debugger = make_container(env=[password]), make_container("debugger", env=[username])
+    alone = translate(make_resolved_pod(objects=objects, containers=[main]), config)
+    added = {**debugger, "targetContainerName": "main"}
+    pod = make_resolved_pod(objects=objects, containers=[main], ephemeralContainers=[added])
+
+    found = translate(pod, config)
+
+    assert found.body == alone.body
+    assert len(found.copies) == 2
+    assert found.copies[0] == alone.copies[0]
+    (made,) = found.debuggers
+    assert made["targetContainerName"] == "main"
+    assert made["env"][0]["valueFrom"]["secretKeyRef"]["name"] == found.copies[1].name
+
+
+def test_a_debugger_that_can_not_be_is_named_and_harms_nobody(config: KubernetesConfig) -> None:
+    """The pod runs on."""
+    debugger = make_container("debugger", volumeDevices=[{"name": "disk", "devicePath": "/dev/x"}])
+
+    found = translate(make_resolved_pod(ephemeralContainers=[debugger]), config)
+
+    assert found.debuggers == ()
+    assert [each.path for each in found.refusals] == ["spec.ephemeralContainers[0].volumeDevices"]
+
+
+def test_names_are_looked_up_at_home_where_home_is_reached() -> None:
+    """Not on the remote node's own network, whose resolver is that node's."""
+    dns = HomeDns(("10.0.0.10",), "cluster.local")
+    config = KubernetesConfig("vk-burst", home_services=True, home_dns=dns, host_access=True)
+
+    spec = translate(make_resolved_pod(), config).body["spec"]
+    on_host = translate(make_resolved_pod(hostNetwork=True), config).body["spec"]
+
+    assert spec["dnsPolicy"] == "None"
+    assert spec["dnsConfig"]["searches"][0] == "default.svc.cluster.local"
+    assert on_host.get("dnsPolicy") != "None"
