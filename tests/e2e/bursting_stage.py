@@ -38,6 +38,7 @@ GATE: Json = {
     "maxTransitions": 20,
     "heartbeatSeconds": 0.5,
 }
+QUICK_LEASE = {"leaseDurationSeconds": 3, "renewDeadlineSeconds": 2, "retryPeriodSeconds": 0.5}
 
 
 def rules(**blocks: Any) -> Json:
@@ -46,7 +47,7 @@ def rules(**blocks: Any) -> Json:
         "home": {"nodeSelector": POOL},
         "training": {"priorityClasses": ["gate-training"]},
         "gate": GATE,
-        "leaderElection": {"namespace": identity.NAMESPACE},
+        "leaderElection": {"namespace": identity.NAMESPACE} | QUICK_LEASE,
     }
     return {
         "apiVersion": "vk-provider.dev/v1alpha1",
@@ -181,3 +182,13 @@ async def evict(workloads: Workloads, node: str, count: int) -> None:
             "metadata": {"name": name, "namespace": workloads.namespace},
         }
         await workloads.bed.request_json("POST", workloads.path("pods", name) + "/eviction", body)
+
+
+async def clear(workloads: Workloads) -> None:
+    """Delete the replicas and wait until home is free for the next test."""
+    await workloads.delete("deployments", "chat")
+
+    async def probe() -> bool:
+        return not await workloads.pods("app=chat")
+
+    await eventually(probe, "no replica is left", seconds=30)

@@ -11,6 +11,7 @@ import pytest_asyncio
 from tests.e2e import bursting_stage as stage
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Workloads
+from tests.rig import identity
 from tests.rig.control_plane import ControlPlane
 from tests.rig.polling import eventually
 
@@ -57,6 +58,73 @@ async def test_training_pushes_inference_out_and_it_comes_home(
     await _home_in_steps(gated, workloads)
     assert (await stage.gate_is(gated, "hold"))["reason"] == "AllHome"
     await stage.placed(workloads, gated.name, (REPLICAS, 0))
+    await stage.clear(workloads)
+
+
+async def test_a_new_leader_goes_on_where_the_old_one_was_killed(
+    gated: NodeUnderTest, workloads: Workloads
+) -> None:
+    """In the middle of a return: same state, same moment, and everybody gets home."""
+    await workloads.create("deployments", stage.inference(REPLICAS))
+    await stage.placed(workloads, gated.name, (REPLICAS, 0))
+    await workloads.create_pod("train", stage.training(REPLICAS))
+    await stage.placed(workloads, gated.name, (0, REPLICAS))
+    await workloads.delete("pods", "train", grace=0)
+    before = await stage.gate_is(gated, "return")
+
+    await gated.restart(kill=True)
+    await eventually(lambda: _resumed(gated), "the new leader took the gate up")
+    after = stage.state_of(await gated.node())
+    assert (after["state"], after["since"]) == ("return", before["since"])
+    await _home_in_steps(gated, workloads)
+    assert (await stage.gate_is(gated, "hold"))["reason"] == "AllHome"
+    await stage.clear(workloads)
+
+
+async def test_a_return_that_nobody_watches_becomes_hold(control_plane: ControlPlane) -> None:
+    """Another replica holds the Lease and is silent: the node takes the taint back itself."""
+    await stage.prepare(control_plane)
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "silent", "namespace": identity.NAMESPACE},
+        "spec": {"holderIdentity": "stranger", "leaseDurationSeconds": 3600},
+    }
+    await control_plane.apply([lease])
+    election = {"name": "silent", "namespace": identity.NAMESPACE}
+    rules = [stage.rules(leaderElection=election)]
+    async with NodeUnderTest(control_plane, "unwatched", stage.SPEC, beside=rules) as node:
+        taints = (await node.node())["spec"]["taints"]
+        returning = {"key": stage.GATE_TAINT, "value": "return", "effect": "NoSchedule"}
+        await control_plane.request_json(
+            "PATCH",
+            node.path,
+            {"spec": {"taints": [*taints, returning]}},
+            content_type="application/merge-patch+json",
+        )
+        state = await stage.gate_is(node, "hold")
+        assert state["reason"] == "ControllerSilent"
+        assert stage.gate_of(await node.node()) == "hold"
+
+
+async def test_a_node_that_takes_part_no_longer_is_clean_again(
+    control_plane: ControlPlane,
+) -> None:
+    """Its gate and its preference go; a gate that somebody else set stays."""
+    await stage.prepare(control_plane)
+    async with NodeUnderTest(control_plane, "leaver", stage.SPEC, beside=[stage.rules()]) as node:
+        await stage.gate_is(node, "hold")
+        await node.stop()
+        async with NodeUnderTest(control_plane, "leaver", replica="b") as plain:
+            found = await plain.node()
+            assert [taint["key"] for taint in found["spec"]["taints"]] == [
+                "virtual-kubelet.io/provider"
+            ]
+            assert stage.GATE_STATE not in found["metadata"]["annotations"]
+
+
+async def _resumed(gated: NodeUnderTest) -> bool:
+    return "gate of gated: resuming at return" in gated.log
 
 
 async def _home_in_steps(gated: NodeUnderTest, workloads: Workloads) -> None:
