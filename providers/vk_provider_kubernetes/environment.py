@@ -15,6 +15,7 @@ from vk_provider.pods.references import CONFIG_MAP, SECRET
 from vk_provider.pods.types import Json, ResolvedContainer
 from vk_provider_kubernetes.copies import Copies
 from vk_provider_kubernetes.downward import is_remote
+from vk_provider_kubernetes.rules import HOME_SERVICES
 from vk_provider_kubernetes.walk import Findings, sent
 
 _KEY_REFERENCES = {
@@ -54,7 +55,19 @@ def environment(
         _variable(container, variable, f"{path}.env[{index}]", copies, findings)
         for index, variable in mappings(spec, "env")
     ]
+    if HOME_SERVICES in findings.switches:
+        variables = [*_announced(container, variables), *variables]
     return {name: found for name, found in (("envFrom", imports), ("env", variables)) if found}
+
+
+def _announced(
+    container: ResolvedContainer, variables: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Home's Services, first: other variables may refer to them, and what the pod sets stands."""
+    own = {variable["name"] for variable in variables}
+    for name, value in container.service_env.items():
+        if name not in own:
+            yield {"name": name, "value": value}
 
 
 def _import(source: Json, path: str, copies: Copies, findings: Findings) -> dict[str, Any]:
@@ -70,7 +83,7 @@ def _variable(
     if not origin:
         return found
     field_path, name = text(mapping(origin, "fieldRef"), "fieldPath"), text(variable, "name")
-    if field_path and not is_remote(field_path) and name in container.env:
+    if field_path and not is_remote(field_path, findings.switches) and name in container.env:
         # The kubelet would expand what looks like a variable in it.
         return {**found, "value": container.env[name].replace("$", "$$")}
     where = f"{path}.valueFrom"

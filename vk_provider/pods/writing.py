@@ -46,8 +46,10 @@ def write(
     if waiting is not None and waiting.message is not None:
         waiting = replace(waiting, message=shortened(waiting.message))
     facts = world.facts.get(record.backend or "", BackendFacts())
+    # A kubelet has read the termination message itself, and said so if there is none.
+    logs = {} if facts.restarts_in_place else record.logs
     given = StatusInput(
-        observation=_with_last_words(record.observation, record.logs),
+        observation=_with_last_words(record.observation, logs),
         waiting=waiting,
         verdict=verdict,
         host_ip=world.host_ip,

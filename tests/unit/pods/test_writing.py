@@ -17,6 +17,7 @@ from vk_provider.pods import desired
 from vk_provider.pods.actions import Action, WakeAt, WriteStatus
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import InstancePhase, Placement, Running, Terminated, Waiting
+from vk_provider.pods.world import BackendFacts
 from vk_provider.pods.writing import write
 
 ENDED = instance(
@@ -100,6 +101,15 @@ def test_last_words_become_messages_where_the_backend_has_none() -> None:
     assert states["side"]["terminated"]["message"] == "own words"
     assert "terminated" not in states["third"]
     assert written["initContainerStatuses"][0]["state"]["terminated"]["message"] == "ready"
+
+
+def test_a_kubelets_word_that_there_is_no_message_stands() -> None:
+    """Its policy decides: success with FallbackToLogsOnError has none, whatever was logged."""
+    world = make_world(facts={"a": BackendFacts(restarts_in_place=True)})
+
+    written = patch(write(live(seen=ENDED, logs={"main": "bye"}), world))["status"]
+
+    assert "message" not in written["containerStatuses"][0]["state"]["terminated"]
 
 
 def test_without_last_words_or_an_instance_nothing_is_added() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from vk_provider_kubernetes.copies import Copies
 from vk_provider_kubernetes.environment import environment, want
+from vk_provider_kubernetes.rules import HOME_SERVICES
 from vk_provider_kubernetes.walk import Findings
 
 from vk_provider.pods.references import CONFIG_MAP, SECRET
@@ -87,3 +89,20 @@ def test_addresses_and_resources_are_the_other_kubelets() -> None:
 def test_no_variables_make_no_fields() -> None:
     """An absent field stays absent."""
     assert translated({})[0] == {}
+
+
+def test_services_of_home_come_first_where_they_are_reached() -> None:
+    """Other variables may refer to them; one that the pod sets itself stands."""
+    spec = make_container(env=[{"name": "URL", "value": "$(DB_SERVICE_HOST)"}])
+    told = {"DB_SERVICE_HOST": "10.0.0.7", "URL": "x"}
+    pod = make_resolved_pod(containers=[spec])
+    container = replace(pod.containers[0], service_env=told)
+    copies = Copies(pod.stamp, {})
+
+    reached = environment(container, copies, Findings(frozenset({HOME_SERVICES})))
+
+    assert reached["env"] == [
+        {"name": "DB_SERVICE_HOST", "value": "10.0.0.7"},
+        {"name": "URL", "value": "$(DB_SERVICE_HOST)"},
+    ]
+    assert environment(container, copies, Findings())["env"] == reached["env"][1:]
