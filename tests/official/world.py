@@ -25,7 +25,7 @@ from tests.rig.real_node.node import RealNode
 NODE = "virtual-node"
 REMOTE = identity.DEPLOY.parent / "kustomize-remote"
 REMOTE_NAMESPACE = "vk-burst"
-_COMPONENTS = ("service-env",)
+_COMPONENTS = ("service-env", "service-account-tokens")
 _KUBELET_PORT = 10250
 """Some specs ask the node at this port whatever its Node object says."""
 _REMOTE_KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding")
@@ -106,6 +106,12 @@ def _document(home: ControlPlane, remote: Path, capacity: dict[str, str]) -> dic
                         "kubeconfig": str(remote),
                         "namespace": REMOTE_NAMESPACE,
                         "hostAccess": True,
+                        "homeServices": {
+                            "enabled": True,
+                            "clusterDNS": [services.DNS_ADDRESS],
+                            "clusterDomain": services.DNS_DOMAIN,
+                        },
+                        "serviceAccountTokens": {"enabled": True},
                     },
                 }
             ],

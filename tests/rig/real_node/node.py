@@ -25,8 +25,6 @@ from tests.rig.real_node.network import NODE_ADDRESS
 NAME = "real-node"
 PORT = 10350
 """Not a kubelet's usual port: that one is for the virtual node, whose address may be the same."""
-DNS_ADDRESS = "10.0.0.10"
-DNS_DOMAIN = "cluster.local"
 _MAX_PODS = 110
 _READY_SECONDS = 60.0
 
@@ -72,7 +70,7 @@ class RealNode:
         for name in ("root", "pod-logs", "plugins"):
             (self.folder / name).mkdir(parents=True)
         resolver = self.folder / "resolv.conf"
-        resolver.write_text(f"nameserver {DNS_ADDRESS}\n")
+        resolver.write_text("")  # there is nobody to ask
         path = self.folder / "config.yaml"
         path.write_text(json.dumps(self._configuration(resolver)))  # JSON is YAML
         return path
@@ -98,8 +96,6 @@ class RealNode:
             "cgroupDriver": "cgroupfs",
             "cgroupRoot": f"/{CGROUP_ROOT}",
             "containerRuntimeEndpoint": f"unix://{self.runtime.socket}",
-            "clusterDNS": [DNS_ADDRESS],
-            "clusterDomain": DNS_DOMAIN,
             "resolvConf": str(resolver),
             "podLogsDir": str(self.folder / "pod-logs"),
             "volumePluginDir": str(self.folder / "plugins"),

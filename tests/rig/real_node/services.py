@@ -12,7 +12,9 @@ from tests.rig import builds
 from tests.rig.access import ADMIN_GROUP
 from tests.rig.control_plane import ControlPlane
 from tests.rig.real_node.network import POD_RANGE
-from tests.rig.real_node.node import DNS_ADDRESS, DNS_DOMAIN
+
+DNS_ADDRESS = "10.0.0.10"
+DNS_DOMAIN = "cluster.local"
 
 _CORE_FILE = """\
 .:53 {{
