@@ -21,6 +21,16 @@ _CUDA = r"\d+\.\d+"
 
 
 @dataclass(frozen=True, slots=True)
+class SshConfig:
+    """How commands get into containers. ``idle_seconds``: how long a connection that nobody uses
+    is kept; ``connect_seconds``: how long a server may take to let us in."""
+
+    private_key: SecretSource
+    idle_seconds: float = 300.0
+    connect_seconds: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
 class RunPodConfig:
     """One RunPod account as one backend. Lists are in the order of preference.
 
@@ -45,6 +55,7 @@ class RunPodConfig:
     create_timeout_seconds: float = 60.0
     request_timeout_seconds: float = 20.0
     files_wrapper: bool = False
+    ssh: SshConfig | None = None
 
 
 def parse_config(config: Mapping[str, Any], path: str) -> RunPodConfig:
@@ -70,11 +81,24 @@ def parse_config(config: Mapping[str, Any], path: str) -> RunPodConfig:
         create_timeout_seconds=fields.number("createTimeoutSeconds", 60.0, minimum=1),
         request_timeout_seconds=fields.number("requestTimeoutSeconds", 20.0, minimum=1),
         files_wrapper=fields.boolean("filesWrapper", False),
+        ssh=_ssh(fields),
     )
     fields.done()
     if problems:
         raise ConfigError(problems)
     return parsed
+
+
+def _ssh(fields: Fields) -> SshConfig | None:
+    """The block ``ssh``; without it no commands are run in containers."""
+    is_there, block = fields.has("ssh"), fields.child("ssh")
+    if not is_there:
+        return None
+    private_key = block.secret("privateKey")
+    idle = block.number("idleSeconds", 300.0, minimum=1)
+    connect = block.number("connectSeconds", 15.0, minimum=1, maximum=120)
+    block.done()
+    return SshConfig(private_key, idle, connect) if private_key is not None else None
 
 
 def _base_url(fields: Fields) -> str:

@@ -14,7 +14,7 @@ from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Explanation, FieldNote, Offer, ResolvedContainer, ResolvedPod
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.stamp import PREFIX
-from vk_provider_runpod.translate import translate
+from vk_provider_runpod.translate import Known, translate
 from vk_provider_runpod.volumes import FILES_ENV
 
 _MASK = "***"
@@ -22,11 +22,13 @@ _SHORTEST_SECRET = 6
 _ANY_GPU = "(the cheapest in stock of RunPod's catalogue)"
 
 
-def explain(pod: ResolvedPod, offer: Offer, config: RunPodConfig) -> Explanation:
+def explain(
+    pod: ResolvedPod, offer: Offer, config: RunPodConfig, public_key: str | None = None
+) -> Explanation:
     """The masked body and all notes. Raises ``UnsupportedFieldsError`` with every field."""
     if pod.gpu_count and offer.gpu_type is None and not (pod.hints.gpu_types or config.gpu_types):
         offer = replace(offer, gpu_type=_ANY_GPU)
-    found = translate(pod, offer, config, _registry(pod))
+    found = translate(pod, offer, config, Known(_registry(pod), public_key))
     body = _masked(found.body, pod.containers[0])
     return Explanation(body, (*found.notes, *_pull_notes(pod)))
 

@@ -32,10 +32,13 @@ _OVER = ("EXITED", "ERROR", "TERMINATED")
 
 @dataclass(slots=True)
 class Cursor:
-    """Where the reader is: the newest moment seen, and the lines of the last while."""
+    """Where the reader is: the moments of the first and the newest line seen, and the lines of the
+    last while. ``opened_at`` is the server's time when the first stream opened."""
 
+    oldest: datetime | None = None
     newest: datetime | None = None
-    has_opened: bool = False
+    opened_at: datetime | None = None
+    first_id: str = ""
     recent: deque[tuple[str, datetime, bytes]] = field(
         default_factory=lambda: deque(maxlen=2 * MOST_TAIL)
     )
@@ -49,16 +52,20 @@ class Cursor:
         if key in self._earlier:
             self._earlier.remove(key)
             return False
+        if self.oldest == line.timestamp and _number(event.id) < _number(self.first_id):
+            return False  # of the first moment, but before what was asked for
         self.recent.append(key)
-        if self.newest is None or line.timestamp > self.newest:
-            self.newest = line.timestamp
+        self.first_id = self.first_id or event.id
+        self.oldest = min(self.oldest or line.timestamp, line.timestamp)
+        self.newest = max(self.newest or line.timestamp, line.timestamp)
         return True
 
     def resume(self) -> str | None:
-        """The ``Last-Event-ID`` of a new stream: a bare time, a little before the newest line."""
-        if self.newest is None:
-            return None
-        since = self.newest - OVERLAP
+        """The ``Last-Event-ID`` of a new stream: a bare time, a little before the newest line, but
+        not before the first: what is older was not asked for."""
+        if self.newest is None or self.oldest is None:
+            return None if self.opened_at is None else _rfc3339(self.opened_at)
+        since = max(self.oldest, self.newest - OVERLAP)
         self._earlier = [key for key in self.recent if key[1] >= since]
         return _rfc3339(since)
 
@@ -76,7 +83,7 @@ async def read_logs(
                 async for line in lines:
                     yield line
         except InstanceNotFoundError:
-            if cursor.has_opened:
+            if cursor.opened_at is not None:
                 return
             raise
         except UnavailableError:
@@ -102,7 +109,7 @@ async def _one_stream(
     """The lines of one stream, until it breaks, or until a bounded read has caught up."""
     resume = cursor.resume()
     async with client.open_logs(pod_id, _query(options, resume), resume) as (stream, opened):
-        cursor.has_opened = True
+        cursor.opened_at = cursor.opened_at or opened
         async with aclosing(_events(stream, options.follow)) as events:
             async for event in events:
                 line = _container_line(event, cursor)
@@ -151,6 +158,12 @@ def _query(options: LogOptions, resume: str | None) -> Mapping[str, str]:
         tail = MOST_TAIL if options.tail_lines is None else options.tail_lines
         query["tail"] = str(max(0, min(MOST_TAIL, tail)))
     return query
+
+
+def _number(event_id: str) -> int:
+    """Which line of its moment it is, 0 where the id does not tell."""
+    sequence = event_id.rpartition("/")[2]
+    return int(sequence) if sequence.isascii() and sequence.isdigit() else 0
 
 
 def _rfc3339(moment: datetime) -> str:

@@ -6,17 +6,15 @@ Fed by the core; rests on ``translate``, ``observe``, ``offers`` (pure) and ``cl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from vk_provider.faults import NotSupportedError, RejectedError
+from vk_provider.faults import RejectedError
 from vk_provider.pods.pull_secrets import credential_for
 from vk_provider.pods.reading import text
 from vk_provider.provider import (
     Explanation,
     InstanceRef,
-    LogLine,
-    LogOptions,
     NodeCapacity,
     Observation,
     Offer,
@@ -24,6 +22,7 @@ from vk_provider.provider import (
     ProviderTraits,
     ResolvedPod,
 )
+from vk_provider.secrets import SecretSource
 from vk_provider_runpod import explain, logs, offers
 from vk_provider_runpod.budget import CREATE_WAIT_SECONDS
 from vk_provider_runpod.client import RunPodClient
@@ -33,18 +32,21 @@ from vk_provider_runpod.memory import Memory, age
 from vk_provider_runpod.observe import observe
 from vk_provider_runpod.registries import Registries
 from vk_provider_runpod.stamp import Mark
-from vk_provider_runpod.translate import translate
+from vk_provider_runpod.streams import RunPodStreams, Shells
+from vk_provider_runpod.translate import Known, translate
 from vk_provider_runpod.transport import ReadKey
 
 DIAGNOSIS_SECONDS = 3.0
 
 
-class RunPodProvider:
-    """One RunPod account. ``list_offers``, ``known_offers`` and ``read_logs`` come on top."""
+class RunPodProvider(RunPodStreams):
+    """One RunPod account. ``list_offers`` and ``known_offers`` come on top."""
 
     def __init__(self, config: RunPodConfig, context: ProviderContext) -> None:
-        self._config = config
-        self._client = RunPodClient(config, context.user_agent, _key_reader(config, context))
+        client = RunPodClient(config, context.user_agent, _reader(config.api_key, context))
+        ssh_key = config.ssh.private_key if config.ssh else None
+        shells = Shells(config, client, _reader(ssh_key, context))
+        super().__init__(config, client, shells, context.cluster_id)
         self._registries = Registries(self._client)
         self._memory = Memory(context.cluster_id)
         self._listing = asyncio.Lock()
@@ -63,22 +65,23 @@ class RunPodProvider:
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
+        await self._shells.open()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await self._shells.close()
         await self._client.__aexit__(*exc)
 
     def explain(self, pod: ResolvedPod, offer: Offer) -> Explanation:
-        return explain.explain(pod, offer, self._config)
+        return explain.explain(pod, offer, self._config, self._shells.public_key)
 
     async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
         # First the translation, so that a pod that can't run makes no registry.
-        body = translate(pod, offer, self._config).body
+        known = Known(public_key=self._shells.public_key)
+        body = translate(pod, offer, self._config, known).body
+        known = await self._learn(pod, body)
+        body = translate(pod, offer, self._config, known).body
         container = pod.containers[0]
-        credential = credential_for(container.image, pod.pull_credentials)
-        if credential is not None and "registry" not in body:
-            registry = await self._registries.id_of(credential)
-            body = translate(pod, offer, self._config, registry).body
         try:
             created = await self._client.create_pod(body)
         except RejectedError:
@@ -94,7 +97,9 @@ class RunPodProvider:
     async def list_instances(self) -> Sequence[Observation]:
         # One walk at a time: two would take turns in forgetting what the other has learnt.
         async with self._listing:
-            return await _survey(self._client, self._memory)
+            seen = await _survey(self._client, self._memory)
+        self._shells.keep(self._memory.known)
+        return seen
 
     async def capacity(self) -> NodeCapacity:
         return NodeCapacity()
@@ -108,12 +113,13 @@ class RunPodProvider:
     def known_offers(self, gpu_count: int) -> Sequence[Offer]:
         return offers.known_offers(gpu_count, self._config)
 
-    def read_logs(
-        self, ref: InstanceRef, container: str, options: LogOptions
-    ) -> AsyncIterator[LogLine]:
-        if options.previous:
-            raise NotSupportedError("RunPod keeps no log of a previous container")
-        return logs.read_logs(self._client, ref.id, options)
+    async def _learn(self, pod: ResolvedPod, body: Mapping[str, Any]) -> Known:
+        """What the account must be asked for before this body can be sent."""
+        registry = None
+        credential = credential_for(pod.containers[0].image, pod.pull_credentials)
+        if credential is not None and "registry" not in body:
+            registry = await self._registries.id_of(credential)
+        return Known(registry, await self._shells.refresh())
 
 
 async def _survey(client: RunPodClient, memory: Memory) -> Sequence[Observation]:
@@ -132,10 +138,10 @@ async def _survey(client: RunPodClient, memory: Memory) -> Sequence[Observation]
     return [observe(pod, memory.known[key]) for key, pod in ours.items()]
 
 
-def _key_reader(config: RunPodConfig, context: ProviderContext) -> ReadKey:
+def _reader(source: SecretSource | None, context: ProviderContext) -> ReadKey:
     async def read() -> str:
-        assert config.api_key is not None  # a configuration without a key is refused
-        return await config.api_key.read(context.read_secret)
+        assert source is not None  # a configuration without it is refused
+        return await source.read(context.read_secret)
 
     return read
 

@@ -19,7 +19,7 @@ from vk_provider import quantities
 from vk_provider.faults import FieldProblem, UnsupportedFieldsError
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.types import FieldNote, Offer, ResolvedContainer, ResolvedPod
-from vk_provider_runpod import image, refusals, stamp, volumes
+from vk_provider_runpod import image, refusals, ssh_access, stamp, volumes
 from vk_provider_runpod.config import RunPodConfig
 
 HTTP_PORTS_ANNOTATION = "runpod.vk-provider.dev/http-ports"
@@ -42,10 +42,19 @@ class Translation:
     notes: tuple[FieldNote, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What only the account can tell. ``registry``: the id of the credential for a private image;
+    ``public_key``: whose owner may log in over SSH."""
+
+    registry: str | None = None
+    public_key: str | None = None
+
+
 def translate(
-    pod: ResolvedPod, offer: Offer, config: RunPodConfig, registry: str | None = None
+    pod: ResolvedPod, offer: Offer, config: RunPodConfig, known: Known = Known()
 ) -> Translation:
-    """The create call's body; ``registry`` is the id of the credential for a private image.
+    """The create call's body.
 
     Raises:
         UnsupportedFieldsError: with every field that can't be honoured.
@@ -63,21 +72,30 @@ def translate(
         *refusals.ports(pod),
         *_port_problems(pod),
         *_image_problems(container),
-        *_env_problems(container, stored.wrapped),
+        *_env_problems(container, _ours(pod, config, wrapped=stored.wrapped)),
         *compute_problems,
         *_gpu_problems(pod, _gpu_type(pod, offer, config)),
         *_annotation_problems(pod),
     ]
     if problems:
         raise UnsupportedFieldsError(list(dict.fromkeys(problems)))
-    notes = [each for each in found if isinstance(each, FieldNote)]
+    logs_in = known.public_key is not None and ssh_access.is_wanted(pod, config)
+    notes = [
+        *(each for each in found if isinstance(each, FieldNote)),
+        *stored.notes,
+        *(ssh_access.notes(pod) if logs_in else ()),
+    ]
+    ports = list(_ports(pod))
     body = {
         "name": stamp.instance_name(pod.stamp),
         "image": image.normalised(container.image),
         **_arguments(container, wrapped=stored.wrapped),
         "disk": stored.disk_gb,
-        "env": _env(pod, container, wrapped=stored.wrapped),
-        "ports": list(_ports(pod)),
+        "env": {
+            **_env(pod, container, wrapped=stored.wrapped),
+            **(ssh_access.key_env(container.env, known.public_key or "") if logs_in else {}),
+        },
+        "ports": ssh_access.with_mapping(ports) if logs_in else ports,
         "cloud": config.cloud_type,
         **(
             _gpu(pod, _gpu_type(pod, offer, config), config)
@@ -86,9 +104,9 @@ def translate(
         ),
         **_places(pod, offer),
         **({"mounts": stored.mounts} if stored.mounts else {}),
-        **_registry(pod, config, registry),
+        **_registry(pod, config, known.registry),
     }
-    return Translation(body, (*notes, *stored.notes))
+    return Translation(body, tuple(notes))
 
 
 def _arguments(container: ResolvedContainer, *, wrapped: bool) -> dict[str, str]:
@@ -114,14 +132,20 @@ def _env(pod: ResolvedPod, container: ResolvedContainer, *, wrapped: bool) -> di
     return {**container.env, **files, **stamp.stamp_env(pod.stamp, container.name)}
 
 
-def _env_problems(container: ResolvedContainer, wrapped: bool) -> Iterator[FieldProblem]:
+def _ours(pod: ResolvedPod, config: RunPodConfig, *, wrapped: bool) -> int:
+    """How many variables we add to the pod's own."""
+    env = pod.containers[0].env
+    keys = [name for name in ssh_access.KEY_NAMES if name not in env]
+    return len(stamp.KEYS) + wrapped + (len(keys) if ssh_access.is_wanted(pod, config) else 0)
+
+
+def _env_problems(container: ResolvedContainer, ours: int) -> Iterator[FieldProblem]:
     path = f"{container.field_path}.env"
-    ours = len(stamp.KEYS) + wrapped
     if len(container.env) + ours > MAX_ENV:
         yield FieldProblem(
             path,
             f"found {len(container.env)} variables, allowed: {MAX_ENV - ours} "
-            f"(RunPod takes {MAX_ENV}, {ours} mark the owner)",
+            f"(RunPod takes {MAX_ENV}, {ours} are ours)",
         )
     for name, value in container.env.items():
         if name.startswith(stamp.PREFIX):

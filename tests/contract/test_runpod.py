@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import asyncssh
 import pytest
 from vk_provider_runpod import factory
 from vk_provider_runpod.simulator import Options, Simulator, running
@@ -23,6 +27,7 @@ from vk_provider.testing.contract import (
     ProviderContract,
 )
 from vk_provider.testing.contract_rig import RETRY_AFTER_SECONDS
+from vk_provider.testing.contract_streams import StreamContracts
 
 CREATE_FAULTS = {
     CreateFailure.OUT_OF_CAPACITY: "no-capacity",
@@ -46,6 +51,7 @@ class RunPodContractBackend:
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
         self.state = simulator.state
+        self.servers: list[asyncio.Server] = []
 
     def pod(self, ref: InstanceRef) -> SimulatedPod:
         """The simulated pod behind a reference."""
@@ -103,13 +109,45 @@ class RunPodContractBackend:
     async def create_requests(self) -> Sequence[Json]:
         return list(self.state.bodies)
 
+    async def echo_port(self, ref: InstanceRef) -> int:
+        # A pod's loopback is this machine's.
+        server = await asyncio.start_server(_echo, "127.0.0.1", 0)
+        self.servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
 
-class TestRunPod(ProviderContract):
+    async def closed_port(self, ref: InstanceRef) -> int:
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            return int(unused.getsockname()[1])
+
+    async def close(self) -> None:
+        """Stop what was started for the tests of ports."""
+        for server in self.servers:
+            server.close()
+            await server.wait_closed()
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while chunk := await reader.read(65536):
+            writer.write(chunk)
+            await writer.drain()
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def ssh_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The node's private key."""
+    path = tmp_path_factory.mktemp("ssh") / "id_ed25519"
+    path.write_bytes(asyncssh.generate_private_key("ssh-ed25519").export_private_key())
+    return path
+
+
+class TestRunPod(ProviderContract, StreamContracts):
     """The whole suite, with lists that tell the truth at once and lists that lag."""
 
     @pytest.fixture(params=[0.0, 5.0], ids=["prompt lists", "lists that lag"])
     async def rig(
-        self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+        self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, ssh_key: Path
     ) -> AsyncIterator[ContractRig]:
         """A simulator that pulls images for an hour, in pages of fifty."""
         monkeypatch.setenv("RUNPOD_KEY_OF_THE_CONTRACT", "rpa_contract_key")
@@ -119,12 +157,14 @@ class TestRunPod(ProviderContract):
             log_every_seconds=0,
             page_size=50,
             list_lag_seconds=request.param,
+            runs_exec=True,
         )
         async with running(options) as simulator:
             config: dict[str, Any] = {
                 "apiKey": {"env": "RUNPOD_KEY_OF_THE_CONTRACT"},
                 "baseUrl": simulator.url,
                 "listLagSeconds": request.param,
+                "ssh": {"privateKey": {"file": str(ssh_key)}},
             }
             context = ProviderContext(CLUSTER_ID, NODE_NAME, "runpod", "config", "contract/1")
             pod = make_resolved_pod(
@@ -133,4 +173,5 @@ class TestRunPod(ProviderContract):
             paths = frozenset({"spec.hostNetwork", "spec.volumes[0].hostPath"})
             async with factory(config, context) as provider:
                 backend = RunPodContractBackend(simulator)
-                yield ContractRig(provider, backend, unsupported=(pod, paths))
+                yield ContractRig(provider, backend, unsupported=(pod, paths), takes_input=False)
+                await backend.close()

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from vk_provider_runpod.config import parse_config
 from vk_provider_runpod.offers import known_offers
-from vk_provider_runpod.translate import translate
+from vk_provider_runpod.translate import Known, translate
 
 from tests.golden.conftest import Golden
 from vk_provider.faults import UnsupportedFieldsError
@@ -53,7 +53,7 @@ def rendered(case: Path) -> dict[str, Any]:
     pod = resolved_pod(read(case / "pod.yaml"), given.get("objects", []))
     offer = Offer(**given["offer"]) if "offer" in given else known_offers(pod.gpu_count, config)[0]
     try:
-        found = translate(pod, offer, config, given.get("registry"))
+        found = translate(pod, offer, config, Known(given.get("registry")))
     except UnsupportedFieldsError as error:
         return {"refused": [asdict(problem) for problem in error.problems]}
     return {"request": dict(found.body), "notes": [asdict(note) for note in found.notes]}

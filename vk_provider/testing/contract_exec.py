@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.faults import InstanceNotFoundError, ProviderError
+from vk_provider.faults import InstanceNotFoundError, NotSupportedError, ProviderError
 from vk_provider.pods.types import InstancePhase, InstanceRef, ResolvedPod
 from vk_provider.streams import (
     CHUNK_BYTES,
@@ -230,7 +230,11 @@ class AttachContract:
         assert client.stdout.endswith(b"last words\n")
 
     async def test_input_reaches_the_container_and_ends_once(self, rig: ContractRig) -> None:
-        """With ``stdinOnce`` the first client's end of input is the container's."""
+        """With ``stdinOnce`` the first client's end of input is the container's. A backend whose
+        containers have none says so."""
+        if not rig.takes_input:
+            await _refuses_input(rig)
+            return
         fields = {"command": ["cat"], "args": [], "stdin": True, "stdinOnce": True}
         ref, client = await rig.running(_pod(rig, **fields)), ScriptedClient()
         attached = asyncio.create_task(_attach(rig, ref, client, stdin=True))
@@ -244,6 +248,9 @@ class AttachContract:
 
     async def test_a_terminal_of_a_container_is_one_stream(self, rig: ContractRig) -> None:
         """It echoes, and Ctrl-C interrupts the container's own process."""
+        if not rig.takes_input:
+            await _refuses_input(rig, tty=True)
+            return
         script = "echo oops >&2; while read line; do echo got $line; done"
         fields = {"command": ["sh", "-c", script], "args": [], "stdin": True, "tty": True}
         ref, client = await rig.running(_pod(rig, **fields)), ScriptedClient()
@@ -297,6 +304,14 @@ async def _attach(
 ) -> int | None:
     assert isinstance(rig.provider, SupportsAttach)
     return await rig.provider.attach(ref, AttachRequest(container, **flags), client)
+
+
+async def _refuses_input(rig: ContractRig, *, tty: bool = False) -> None:
+    """Input that would go nowhere is refused with a sentence, and never swallowed."""
+    ref = await rig.running(rig.pod())
+    async with asyncio.timeout(_DEADLINE_SECONDS):
+        with pytest.raises(NotSupportedError, match="input"):
+            await _attach(rig, ref, ScriptedClient(b"unheard"), stdin=True, tty=tty)
 
 
 @asynccontextmanager

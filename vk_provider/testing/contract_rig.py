@@ -132,6 +132,7 @@ class ContractRig:
     ``unsupported``: a pod with fields it can't honour, and the paths of all of them. ``pod_fields``
     and ``container_fields`` are laid over every pod and container, for backends that take no plain
     ones. ``fills_in_addresses``: an instance can be told its own address (``status.podIP``).
+    ``takes_input``: a container's own process can be given standard input and a terminal.
     ``most_buffered_bytes`` may be under way between a process and a client that takes nothing: a
     few chunks of ours, and the buffers of the kernel and the backend, more where there are more
     connections between them.
@@ -143,6 +144,7 @@ class ContractRig:
     pod_fields: Json = field(default_factory=dict)
     container_fields: Json = field(default_factory=dict)
     fills_in_addresses: bool = False
+    takes_input: bool = True
     most_buffered_bytes: int = 4 << 20
 
     def pod(self, name: str = "app-1", *env: Json) -> ResolvedPod:

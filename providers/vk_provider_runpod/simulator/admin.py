@@ -50,7 +50,10 @@ def _served(state: State, work: Work) -> Callable[[web.Request], Awaitable[web.R
             body = json.loads(text) if text else {}
             if not isinstance(body, dict):
                 raise BadRequestError("the body must be a JSON object")
-            return web.json_response(camel(work(state, request, body)))
+            answer = camel(work(state, request, body))
+            if state.shells is not None:
+                state.shells.sweep()
+            return web.json_response(answer)
         except (ValueError, KeyError, TypeError) as error:
             return web.json_response({"error": str(error)}, status=400)
         except RefusalError as refusal:

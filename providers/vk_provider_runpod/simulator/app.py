@@ -40,6 +40,8 @@ def _served(state: State, operation: str, work: Work) -> Work:
         record = state.record(request.method, request.path, operation)
         CALL.set(Call(record))
         response = await _answer(state, operation, work, request)
+        if state.shells is not None:
+            state.shells.sweep()
         if request.transport is not None and not request.transport.is_closing():
             record.answered_at, record.status = state.clock.now(), response.status
         return response

@@ -36,6 +36,9 @@ class Behaviour:
     log_lines: tuple[str, ...] = ("container started", "listening on 0.0.0.0")
     log_every_seconds: float = 5.0
     """After ``log_lines`` one line per so many seconds; 0 is silent."""
+    ssh: bool | None = None
+    """Whether an SSH server answers. None: as with the service's own images, whose start script
+    starts one if PUBLIC_KEY is set, and so not where the pod has a command or arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,22 @@ class SimulatedPod:
     locked: bool = False
     said: list[tuple[float, str, str]] = field(default_factory=list)
     """Log lines put in by hand: when, from which source, what."""
+    ssh_port: int | None = None
+    """Where port 22 is mapped to on loopback, if commands are really run."""
 
     @property
     def env(self) -> Mapping[str, str]:
         """The pod's environment, which is also its owner's stamp."""
         env: Mapping[str, str] = self.body.get("env") or {}
         return env
+
+    @property
+    def offers_ssh(self) -> bool:
+        """Whether the image's SSH server runs beside the container's own process."""
+        if self.behaviour.ssh is not None:
+            return self.behaviour.ssh
+        has_key = any(self.env.get(name) for name in ("PUBLIC_KEY", "SSH_PUBLIC_KEY"))
+        return has_key and not self.body.get("args")
 
     @property
     def kind(self) -> tuple[str, int]:

@@ -33,6 +33,8 @@ async def create_pod(request: web.Request) -> web.Response:
     await state.pause(latency * share)
     pod = state.model.create(state.new_id(), body, state.clock.now())
     CALL.get().record.instance = pod.id
+    if state.shells is not None:
+        state.shells.open(pod)
     await state.pause(latency * (1 - share))
     return web.json_response(_pod_view(state, pod), status=201)
 

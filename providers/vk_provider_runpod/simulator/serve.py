@@ -49,6 +49,8 @@ async def running(options: Options | None = None) -> AsyncIterator[Simulator]:
         yield Simulator(f"http://{shown}:{port}", state, site)
     finally:
         state.closing.set()
+        if state.shells is not None:
+            await state.shells.close()
         await runner.cleanup()
 
 
@@ -74,6 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--requests-per-minute", type=count(0), default=0, metavar="N",
         help="rate limit with 429 and RateLimit headers (default: none)")  # fmt: skip
     add("--foreign-pods", type=count(0), default=0, metavar="N", help="pods of somebody else's")
+    add("--allow-exec", action="store_true",
+        help="give pods SSH servers: their commands run on this machine, unconfined")  # fmt: skip
     add("--seed", type=int, default=0, help="of everything random (default %(default)s)")
 
 
@@ -90,6 +94,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         page_size=arguments.page_size,
         requests_per_minute=arguments.requests_per_minute,
         foreign_pods=arguments.foreign_pods,
+        runs_exec=arguments.allow_exec,
         seed=arguments.seed,
     )
 

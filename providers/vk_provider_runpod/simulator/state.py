@@ -12,11 +12,14 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vk_provider_runpod.simulator.clock import Clock
 from vk_provider_runpod.simulator.faults import Faults
 from vk_provider_runpod.simulator.model import Behaviour, Model
+
+if TYPE_CHECKING:
+    from vk_provider_runpod.simulator.shells import Shells
 
 MOST_REQUESTS = 200_000
 
@@ -41,6 +44,8 @@ class Options:
     log_every_seconds: float = 5.0
     heartbeat_seconds: float = 15.0
     foreign_pods: int = 0
+    runs_exec: bool = False
+    """Pods get SSH servers, and what is asked of them runs on this machine."""
     seed: int = 0
 
 
@@ -72,6 +77,7 @@ class State:
     bodies: deque[Mapping[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
     """The bodies of the create calls as they came, the last thousand; never served."""
     rng: random.Random = field(init=False)
+    shells: Shells | None = None
     minute: tuple[int, int] = (0, 0)
     """The rate window: its number and the calls in it."""
     drop_logs_after: int = 0
@@ -89,6 +95,10 @@ class State:
         self.model = Model(default=default, list_lag_seconds=options.list_lag_seconds)
         self.faults = Faults(options.seed)
         self.rng = random.Random(options.seed)
+        if options.runs_exec:
+            from vk_provider_runpod.simulator.shells import Shells
+
+            self.shells = Shells(self.clock.now)
         for number in range(options.foreign_pods):
             self.add_foreign(f"somebody-elses-{number}")
 

@@ -14,6 +14,8 @@ from vk_provider_runpod.simulator.model import SimulatedPod, actions
 
 PUBLIC_IP = "203.0.113.10"
 CARRIER_GRADE_IP = "100.65.4.2"
+LOOPBACK = "127.0.0.1"
+SSH_PORT = 22
 
 
 def pod(simulated: SimulatedPod, catalogue: Catalogue, now: float) -> dict[str, Any]:
@@ -85,6 +87,8 @@ def _mappings(simulated: SimulatedPod) -> list[dict[str, Any]]:
         # The entry of an HTTP port carries a carrier-grade address that nobody can reach.
         ip = PUBLIC_IP if tcp else CARRIER_GRADE_IP
         public = public_port(simulated, private)
+        if private == SSH_PORT and tcp and simulated.ssh_port is not None:
+            ip, public = LOOPBACK, simulated.ssh_port
         ports.append({"private": private, "public": public, "type": protocol, "ip": ip})
     return ports
 
@@ -99,9 +103,10 @@ def _ssh(simulated: SimulatedPod, uptime: int | None) -> dict[str, Any]:
     }
     direct = None
     if uptime is not None and "22/tcp" in (simulated.body.get("ports") or []):
-        port = public_port(simulated, 22)
-        command = f"ssh root@{PUBLIC_IP} -p {port}"
-        direct = {"host": PUBLIC_IP, "port": port, "username": "root", "command": command}
+        host = PUBLIC_IP if simulated.ssh_port is None else LOOPBACK
+        port = simulated.ssh_port or public_port(simulated, SSH_PORT)
+        command = f"ssh root@{host} -p {port}"
+        direct = {"host": host, "port": port, "username": "root", "command": command}
     return {"proxy": proxy, "direct": direct}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.stamp import KEYS
-from vk_provider_runpod.translate import translate
+from vk_provider_runpod.translate import Known, translate
 
 from vk_provider.faults import UnsupportedFieldsError
 from vk_provider.pods.types import IMPLICIT_OFFER, Offer, PlacementHints, ResolvedPod
@@ -268,8 +268,8 @@ def test_the_registry_is_the_pods_then_the_secrets_then_the_configurations(
 
     assert "registry" not in translate(gpu_pod(), L40S, config).body
     assert translate(gpu_pod(), L40S, default).body["registry"] == "r-config"
-    assert translate(gpu_pod(), L40S, default, "r-secret").body["registry"] == "r-secret"
-    assert translate(own, L40S, default, "r-secret").body["registry"] == "r-pod"
+    assert translate(gpu_pod(), L40S, default, Known("r-secret")).body["registry"] == "r-secret"
+    assert translate(own, L40S, default, Known("r-secret")).body["registry"] == "r-pod"
 
 
 def test_the_wrapper_starts_the_real_command(config: RunPodConfig) -> None:
