@@ -11,12 +11,17 @@ from typing import Any
 DEADLINE_SECONDS = 20.0
 
 
-async def eventually(condition: Callable[[], object], what: str = "the condition") -> None:
+async def eventually(
+    condition: Callable[[], object],
+    what: str = "the condition",
+    *,
+    seconds: float = DEADLINE_SECONDS,
+) -> None:
     """Return once the condition holds; fail after the deadline."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not come true within {DEADLINE_SECONDS:.0f} s")
+            raise AssertionError(f"{what} did not come true within {seconds:.0f} s")
         await asyncio.sleep(0.005)
 
 
