@@ -45,6 +45,17 @@ _TAKEN_BACK_CONDITIONS = frozenset(
         "EvictionByEvictionAPI",
     }
 )
+_REFUSED = frozenset(
+    {
+        "AppArmor",
+        "PodFeatureUnsupported",
+        "PodLevelResourcesNotSupported",
+        "PodOSNotSupported",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+    }
+)
+"""What a kubelet says that does not take a pod for its spec: another one would say the same."""
 _BY_KUBELET = "TerminationByKubelet"
 """Said of evictions and shutdowns, whose reason says so too where there is one, and by kubelets
 such as our own of every end that was not the containers'."""
@@ -116,6 +127,8 @@ def _end(status: Json) -> tuple[EndCause | None, str | None, str | None]:
     is_unnamed = target == _BY_KUBELET and not reason
     if reason in _TAKEN_BACK or target in _TAKEN_BACK_CONDITIONS or is_unnamed:
         return EndCause.PREEMPTED, named, words
+    if reason in _REFUSED and not _has_run(status):
+        return EndCause.REFUSED, reason, message or None
     if text(status, "phase") == "Failed" and (target or not _has_run(status)):
         return EndCause.LOST, named, words
     return None, named, words

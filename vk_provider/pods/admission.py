@@ -19,6 +19,7 @@ from vk_provider.pods.types import Json
 from vk_provider.quantities import parse, pod_requests, render
 
 _PREFIX = "Pod was rejected: "
+_OS_LABEL = "kubernetes.io/os"
 _MILLI = Fraction(1, 1000)
 _REPELLING = ("NoSchedule", "NoExecute")
 _FIRST = ("pods", "cpu", "memory", "ephemeral-storage")
@@ -50,7 +51,17 @@ class Refusal:
 
 def admit(pod: Json, node: NodeView) -> Refusal | None:
     """None if the node takes the pod, else the first reason in the kubelet's order."""
-    return _fits(pod, node) or _is_wanted(pod, node) or _tolerates(pod, node)
+    return (
+        _is_for_os(pod, node) or _fits(pod, node) or _is_wanted(pod, node) or _tolerates(pod, node)
+    )
+
+
+def _is_for_os(pod: Json, node: NodeView) -> Refusal | None:
+    wanted = text(mapping(mapping(pod, "spec"), "os"), "name")
+    if wanted in ("", node.labels.get(_OS_LABEL, "linux")):
+        return None
+    message = f"{_PREFIX}Failed to admit pod as the OS field doesn't match node OS"
+    return Refusal(FailedReason.POD_OS_NOT_SUPPORTED, message)
 
 
 def _fits(pod: Json, node: NodeView) -> Refusal | None:

@@ -21,6 +21,7 @@ class FailedReason(StrEnum):
     NODE_AFFINITY = "NodeAffinity"
     TAINT_TOLERATION = "TaintToleration"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
+    POD_OS_NOT_SUPPORTED = "PodOSNotSupported"
 
 
 def out_of(resource: str) -> str:

@@ -149,6 +149,8 @@ class EndCause(StrEnum):
     PREEMPTED = "Preempted"
     IMAGE = "Image"
     """The image can't be pulled, and waiting for it is billed or hopeless."""
+    REFUSED = "Refused"
+    """Where it was to run it is not taken, for what its spec asks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _ENDED_BY: dict[EndCause, tuple[FailedReason, str]] = {
     EndCause.LOST: (FailedReason.PROVIDER_LOST, "the backend lost the instance"),
     EndCause.PREEMPTED: (FailedReason.PREEMPTED, "the backend took the instance back"),
     EndCause.IMAGE: (FailedReason.REJECTED, "the backend can't start the image"),
+    EndCause.REFUSED: (FailedReason.REJECTED, "the backend does not take the pod"),
 }
 
 
@@ -76,6 +77,8 @@ def judge(pod: Json, seen: Observation, *, restarts_in_place: bool) -> Verdict |
     """The pod's end as this observation shows it, or None while it lives on."""
     if seen.ended_by is not None:
         reason, default = _ENDED_BY[seen.ended_by]
+        if seen.ended_by is EndCause.REFUSED and seen.reason:
+            return failed(seen.reason, seen.message or default)  # a kubelet's own word for it
         return failed(reason, seen.message or default)
     ended = seen.phase is InstancePhase.ENDED
     if restarts_in_place and not ended:

@@ -31,6 +31,20 @@ def test_a_pod_that_fits_is_admitted() -> None:
     assert admit(pod(cpu="2", memory="8Gi"), node(cpu=2, pods=1)) is None
 
 
+def test_a_pod_for_another_system_is_refused_first() -> None:
+    """With the kubelet's words; a pod that names none, or ours, may come."""
+    windows = pod(cpu="9")
+    windows["spec"]["os"] = {"name": "windows"}
+    linux = pod()
+    linux["spec"]["os"] = {"name": "linux"}
+
+    refused = admit(windows, node())
+
+    assert refused is not None
+    assert refused.reason == "PodOSNotSupported"
+    assert admit(linux, node()) is None
+
+
 def test_cpu_over_capacity_is_told_in_thousandths() -> None:
     """The kubelet's sentence, to the letter."""
     assert admit(pod(cpu="2500m"), node(cpu=2)) == Refusal(

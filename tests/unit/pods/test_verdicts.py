@@ -114,6 +114,7 @@ def test_an_ended_instance_ends_the_pod_although_not_all_ends_were_seen() -> Non
         (EndCause.LOST, "ProviderLost"),
         (EndCause.PREEMPTED, "Preempted"),
         (EndCause.IMAGE, "Rejected"),
+        (EndCause.REFUSED, "Rejected"),
     ],
 )
 def test_an_end_that_is_the_backends_doing_is_a_disruption(cause: EndCause, reason: str) -> None:
@@ -131,6 +132,16 @@ def test_an_instance_that_ended_without_a_container_is_lost() -> None:
     verdict = judge(pod_of("Never"), instance(ENDED), restarts_in_place=False)
 
     assert verdict == failed("ProviderLost", "the instance ended, and the backend does not say why")
+
+
+def test_a_kubelets_own_word_for_a_refusal_is_kept() -> None:
+    """Alerts and people know it."""
+    seen = instance(ENDED, ended_by=EndCause.REFUSED, reason="SysctlForbidden", message="no")
+
+    verdict = judge(pod_of("Never"), seen, restarts_in_place=True)
+
+    assert verdict is not None
+    assert (verdict.reason, verdict.message) == ("SysctlForbidden", "no")
 
 
 @pytest.mark.parametrize(

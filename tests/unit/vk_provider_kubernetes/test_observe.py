@@ -278,3 +278,12 @@ def test_debuggers_and_sizes_are_told_as_they_are() -> None:
     assert [each.name for each in found.ephemeral_containers] == ["debugger"]
     assert found.containers[0].resources == has
     assert found.ephemeral_containers[0].resources is None
+
+
+def test_what_a_kubelet_does_not_take_for_its_spec_is_refused() -> None:
+    """Another one would say the same; what it had no room for is lost, and comes again."""
+    forbidden = seen("Failed", reason="SysctlForbidden", message="forbidden sysctl")
+
+    assert forbidden.ended_by is EndCause.REFUSED
+    assert (forbidden.reason, forbidden.message) == ("SysctlForbidden", "forbidden sysctl")
+    assert seen("Failed", reason="OutOfcpu").ended_by is EndCause.LOST
