@@ -14,7 +14,7 @@ DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
 EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo bench bench-streams conformance e2e-official fields fuzz lock clean
+.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo story bench bench-streams conformance e2e-official fields fuzz lock clean
 .NOTPARALLEL:
 
 define header
@@ -120,6 +120,12 @@ rig: venv
 
 demo: venv rig  ## a pod on a node that is not there
 	$(PY) -m tests.demo
+
+# STORY=admission-check is the other way out: replicas move before training comes.
+STORY ?= plain
+story: venv rig  ## training pushes, inference flows out and comes home, in real parts; STORY=plain|admission-check
+	$(PY) -m tests.rig build kueue descheduler
+	$(PY) -m tests.story --mode $(STORY)
 
 bench: venv rig  ## measure against the peers
 	$(PY) -m benchmarks

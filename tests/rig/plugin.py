@@ -21,17 +21,23 @@ from tests.rig.recipes import CONTROL_PLANE
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what is missing before the first test: a first build takes longer than a test may."""
-    if session.config.option.collectonly or not any(map(_needs_bed, session.items)):
+    bed = [*CONTROL_PLANE, "kwok"] if any(map(_needs_bed, session.items)) else []
+    wanted = [*bed, *_others(session.items)]
+    if session.config.option.collectonly or not wanted:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
-        build_all([*CONTROL_PLANE, "kwok", *_others(session.items)])
+        build_all(wanted)
 
 
 def _others(items: list[pytest.Item]) -> list[str]:
-    """The programs that only some modules need: they import what runs them."""
+    """The programs that only some modules need: they import what runs them, or name PROGRAMS."""
     modules = {getattr(item, "module", None) for item in items}
-    return ["metrics-server"] if any(hasattr(each, "metrics_server") for each in modules) else []
+    named = {program for each in modules for program in getattr(each, "PROGRAMS", ())}
+    ran = {name for name in ("kueue", "descheduler") if any(hasattr(m, name) for m in modules)}
+    if any(hasattr(each, "metrics_server") for each in modules):
+        ran.add("metrics-server")
+    return sorted(named | ran)
 
 
 def _needs_bed(item: pytest.Item) -> bool:

@@ -1,0 +1,99 @@
+"""``python -m tests.story``: play the whole story, judge it, draw it; exit 0 only if all held."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from tests.story import judge, settings
+from tests.story.acts import ACTS, Script, Times, prepare
+from tests.story.picture import draw
+from tests.story.stage import NODES, Stage, StoryError, set_up
+from tests.story.workloads import REPLICAS
+
+SLACK_SECONDS = 15.0
+CHECK = "vk-provider-evacuation"
+MODES = {
+    "plain": "the scheduler preempts",
+    "admission-check": "replicas move before training comes",
+}
+_QUIET_SECONDS = 3.0
+
+
+async def play(script: Script, mode: str, pictures: Path) -> int:
+    """Play every act on a stage of its own; the exit code."""
+    begun = time.monotonic()
+    checked = mode == "admission-check"
+    async with set_up(admission_check=checked) as stage:
+        times = Times()
+        try:
+            await prepare(stage, [CHECK] if checked else [])
+            for act in ACTS:
+                if not times.cut:
+                    await act(stage, times, script)
+        except StoryError as fault:
+            sys.stdout.write(f"\nThe story broke off: {fault}\n")
+            return 1
+        verdicts = _on_the_way(stage, times, checked)
+        if not times.cut:
+            verdicts += await _in_the_end(stage, times)
+        stage.show.act("What held", time.time())
+        stage.show.verdicts(verdicts)
+        files = [pictures / f"story-{mode}.{suffix}" for suffix in ("svg", "png")]
+        title = f"Training pushes, inference flows out and comes home ({mode}: {MODES[mode]})"
+        draw(stage.history, stage.prices, times.injections, title, files)
+    sys.stdout.write(f"\nPictures: {' '.join(map(str, files))}\n")
+    if failed := judge.failures(verdicts):
+        sys.stdout.write(f"\nThe story failed: {len(failed)} of {len(verdicts)} did not hold.\n")
+        return 1
+    sys.stdout.write(f"\nAll of it held. {time.monotonic() - begun:.0f} s.\n")
+    return 0
+
+
+def _on_the_way(stage: Stage, times: Times, checked: bool) -> list[judge.Verdict]:
+    history, most = stage.history, settings.MAX_IN_FLIGHT
+    limit = settings.START_SECONDS + SLACK_SECONDS
+    both = "in either direction"
+    if checked:
+        outward = [judge.never_below(history, times.serving, times.home, REPLICAS - most, both)]
+    else:
+        outward = [
+            judge.outside_in_time(history, limit),
+            judge.all_ready_again(history, REPLICAS, limit),
+        ]
+    return [
+        judge.nothing_missed(history),
+        *outward,
+        judge.few_in_flight(history, times.returning, times.home, REPLICAS, most),
+    ]
+
+
+async def _in_the_end(stage: Stage, times: Times) -> list[judge.Verdict]:
+    history, injections = stage.history, zip(times.injections, times.returns, strict=True)
+    ledgers = await stage.ledgers()
+    await asyncio.sleep(_QUIET_SECONDS)
+    return [
+        *(judge.still_while(history, injection, since) for injection, since in injections),
+        judge.dearest_first(history, [name for name, _, _ in NODES]),
+        judge.all_home(history, REPLICAS),
+        judge.bill_stops(ledgers, await stage.ledgers(), times.home),
+    ]
+
+
+def main() -> int:
+    """Parse the flags and play."""
+    parser = argparse.ArgumentParser(prog="python -m tests.story", description=__doc__)
+    parser.add_argument("--mode", choices=MODES, default="plain")
+    parser.add_argument(
+        "--pictures", type=Path, default=Path(".cache/story"), help="where the pictures go"
+    )
+    parser.add_argument("--plant-loss", action="store_true", help="lose a replica; must fail")
+    flags = parser.parse_args()
+    return asyncio.run(play(Script(lose=flags.plant_loss), flags.mode, flags.pictures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
