@@ -30,7 +30,7 @@ _ENTER = (
     # Whoever is not root may not look at PID 1, and has to do with what the login gives.
     f'eval "$( {{ {_VARIABLES}; }} 2>/dev/null)"; '
     "cd -P /proc/1/cwd 2>/dev/null || :; "
-    "unset OLDPWD SSH_CLIENT SSH_CONNECTION SSH_TTY SSH_ORIGINAL_COMMAND; "
+    "unset OLDPWD SSH_CLIENT SSH_CONNECTION SSH_TTY SSH_ORIGINAL_COMMAND SSH_PUBKEYINFO; "
     f'export {MARK}="$1"; shift; exec "$@"'
 )
 # Children have the mark as well. Whoever looks has it as an argument only, not as a variable.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -262,10 +263,10 @@ def _refusal(ref: InstanceRef, target: SshTarget, error: Exception, lines: _Line
         return UnavailableError(
             f"{where} does not answer as one: {str(error) or 'no answer in time'}"
         )
+    why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     return UnavailableError(
-        f"{where} does not answer ({error.strerror if isinstance(error, OSError) else error}): "
-        "the image has none, its start script was replaced by the pod's command, or it is not "
-        "up yet"
+        f"{where} does not answer ({why.lower()}): the image has none, its start script was "
+        "replaced by the pod's command, or it is not up yet"
     )
 
 
