@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 CHECKUPS: Mapping[str, str] = {
+    "scoring": "whether the scheduler would prefer home; places probes that nobody can start",
     "kueue": "whether Kueue and the scheduler let training push inference out",
 }
 """Name and summary; the module has the name."""
