@@ -100,6 +100,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "ephemeralContainers": _resolve(
             "added to the pod that runs in the other cluster", "EphemeralContainer"
         ),
+        "evictionResponders": _ignore("they answer for evictions in this cluster"),
         "hostIPC": _reject(_HOST, HOST_ACCESS),
         "hostNetwork": _reject(_HOST, HOST_ACCESS),
         "hostPID": _reject(_HOST, HOST_ACCESS),

@@ -23,15 +23,15 @@ SENT: Mapping[str, str] = {
     "ConfigMapEnvSource": "optional",
     "ConfigMapKeySelector": "key optional",
     "ConfigMapProjection": "items:KeyToPath optional",
-    "ConfigMapVolumeSource": "defaultMode items:KeyToPath optional",
+    "ConfigMapVolumeSource": "defaultMode defaultUser items:KeyToPath optional",
     "Container": _CONTAINER,
     "ContainerPort": "containerPort name protocol",
     "ContainerResizePolicy": "resourceName restartPolicy",
     "ContainerRestartRule": "action exitCodes:ContainerRestartRuleOnExitCodes",
     "ContainerRestartRuleOnExitCodes": "operator values",
-    "DownwardAPIVolumeFile": "mode path resourceFieldRef:ResourceFieldSelector",
-    "DownwardAPIVolumeSource": "defaultMode",
-    "EmptyDirVolumeSource": "medium sizeLimit",
+    "DownwardAPIVolumeFile": "mode path resourceFieldRef:ResourceFieldSelector user",
+    "DownwardAPIVolumeSource": "defaultMode defaultUser",
+    "EmptyDirVolumeSource": "medium mode sizeLimit",
     "EnvFromSource": "prefix",
     "EnvVar": "name value",
     "EnvVarSource": "fileKeyRef:FileKeySelector resourceFieldRef:ResourceFieldSelector",
@@ -39,12 +39,12 @@ SENT: Mapping[str, str] = {
     "EphemeralVolumeSource": "volumeClaimTemplate:PersistentVolumeClaimTemplate",
     "ExecAction": "command",
     "FileKeySelector": "key optional path volumeName",
-    "GRPCAction": "port service",
-    "HTTPGetAction": "host httpHeaders:HTTPHeader path port scheme",
+    "GRPCAction": "mode port service",
+    "HTTPGetAction": "host httpHeaders:HTTPHeader path port protocol scheme",
     "HTTPHeader": "name value",
     "HostAlias": "hostnames ip",
     "ImageVolumeSource": "pullPolicy reference",
-    "KeyToPath": "key mode path",
+    "KeyToPath": "key mode path user",
     "LabelSelector": "matchExpressions:LabelSelectorRequirement matchLabels",
     "LabelSelectorRequirement": "key operator values",
     "Lifecycle": "postStart:LifecycleHandler preStop:LifecycleHandler stopSignal",
@@ -79,7 +79,7 @@ SENT: Mapping[str, str] = {
         initialDelaySeconds periodSeconds successThreshold tcpSocket:TCPSocketAction
         terminationGracePeriodSeconds timeoutSeconds
     """,
-    "ProjectedVolumeSource": "defaultMode",
+    "ProjectedVolumeSource": "defaultMode defaultUser",
     "ResourceFieldSelector": "containerName divisor resource",
     "ResourceRequirements": "limits requests",
     "SELinuxOptions": "level role type user",
@@ -87,14 +87,14 @@ SENT: Mapping[str, str] = {
     "SecretEnvSource": "optional",
     "SecretKeySelector": "key optional",
     "SecretProjection": "items:KeyToPath optional",
-    "SecretVolumeSource": "defaultMode items:KeyToPath optional",
+    "SecretVolumeSource": "defaultMode defaultUser items:KeyToPath optional",
     "SecurityContext": """
         allowPrivilegeEscalation appArmorProfile:AppArmorProfile capabilities:Capabilities
         privileged procMount readOnlyRootFilesystem runAsGroup runAsNonRoot runAsUser
         seLinuxOptions:SELinuxOptions seccompProfile:SeccompProfile
         windowsOptions:WindowsSecurityContextOptions
     """,
-    "ServiceAccountTokenProjection": "path",
+    "ServiceAccountTokenProjection": "path user",
     "SleepAction": "seconds",
     "Sysctl": "name value",
     "TCPSocketAction": "host port",
@@ -104,7 +104,8 @@ SENT: Mapping[str, str] = {
         name nfs:NFSVolumeSource
     """,
     "VolumeMount": """
-        mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr
+        bindMountOptions mountPath mountPropagation name readOnly recursiveReadOnly subPath
+        subPathExpr
     """,
     "VolumeResourceRequirements": "limits requests",
     "WindowsSecurityContextOptions": """

@@ -123,5 +123,5 @@ class Volumes:
     def _token(self, source: Json) -> dict[str, Any]:
         """From the pod's own Secret, whose content follows when the token is renewed."""
         key = self.copies.token(wish(self.pod.pod, source))
-        item = {"key": key, "path": text(source, "path")}
+        item = {"key": key, **{name: source[name] for name in ("path", "user") if name in source}}
         return {"secret": {"name": self.copies.tokens_name, "items": [item]}}

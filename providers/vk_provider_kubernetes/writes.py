@@ -47,10 +47,12 @@ class Writes:
         self._client = client
 
     async def create_pod(self, body: Json) -> Json:
-        """POST a pod, once. One that is there already under this name is ours, and is taken."""
+        """POST a pod, once. One that is there already under this name is ours, and is taken. An
+        older API server refuses what it does not know, instead of leaving it out."""
         metadata = body["metadata"]
+        path = paths.pods(metadata["namespace"])
         try:
-            return await self._client.create(paths.pods(metadata["namespace"]), body, retry=False)
+            return await self._client.create(path, body, retry=False, strict=True)
         except KubeError as fault:
             if fault.reason != ALREADY_EXISTS:
                 raise create_fault(fault) from fault

@@ -98,10 +98,15 @@ class KubeClient:
                 return items, metadata.get("resourceVersion", "")
             paging = {"limit": PAGE_SIZE, "continue": metadata["continue"]}
 
-    async def create(self, path: str, body: Json, *, retry: bool = True) -> dict[str, Any]:
-        """POST an object to its collection. Repeated only if it provably was not served."""
+    async def create(
+        self, path: str, body: Json, *, retry: bool = True, strict: bool = False
+    ) -> dict[str, Any]:
+        """POST an object to its collection. Repeated only if it provably was not served.
+        ``strict``: a field that the API server does not know is refused, otherwise dropped."""
         tries = MOST_TRIES if retry else 1
-        return await self._call(_write("POST", path, body), repeatable=False, tries=tries)
+        validation = {"fieldValidation": "Strict"} if strict else {}
+        request = _write("POST", path, body, **validation)
+        return await self._call(request, repeatable=False, tries=tries)
 
     async def replace(self, path: str, body: Json, *, retry: bool = True) -> dict[str, Any]:
         """PUT an object. With ``metadata.resourceVersion`` it is conditional, and a repeat after a
@@ -188,8 +193,10 @@ class KubeClient:
         return decode(answer.body, request.call)
 
 
-def _write(verb: str, path: str, body: JsonBody, content_type: str = "application/json") -> Request:
-    target = _url(path, {"fieldManager": FIELD_MANAGER})
+def _write(
+    verb: str, path: str, body: JsonBody, content_type: str = "application/json", **params: str
+) -> Request:
+    target = _url(path, {"fieldManager": FIELD_MANAGER, **params})
     return Request(verb, target, orjson.dumps(body), content_type)
 
 

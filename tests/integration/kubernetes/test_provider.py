@@ -14,7 +14,7 @@ import pytest_asyncio
 from aiohttp import web
 from vk_provider_kubernetes.provider import KubernetesProvider, factory
 from vk_provider_kubernetes.references import Reference
-from vk_provider_kubernetes.translate import GATE
+from vk_provider_kubernetes.translate import GATE, translate
 
 from tests.integration.kubernetes.other_cluster import OtherCluster, connected, install_rights
 from tests.integration.kubernetes.proxy import ApiProxy, api_proxy, status
@@ -25,6 +25,7 @@ from vk_provider.faults import (
     DeniedError,
     InstanceNotFoundError,
     OutcomeUnknownError,
+    RejectedError,
     UnavailableError,
 )
 from vk_provider.pods.references import CONFIG_MAP, SECRET, ObjectKey
@@ -364,3 +365,15 @@ async def test_a_pod_without_a_node_has_no_port_to_connect_to(bench: Bench) -> N
 
     with pytest.raises(UnavailableError):
         await bench.provider.open_port(InstanceRef(str(reference)), 80)
+
+
+async def test_a_field_that_the_other_api_does_not_know_is_refused_by_its_name(
+    bench: Bench,
+) -> None:
+    """An older one would leave it out, and run something else."""
+    pod = make_resolved_pod()
+    body = dict(translate(pod, bench.provider._config).body)
+    body["spec"] = {**body["spec"], "fieldOfTheFuture": True}
+
+    with pytest.raises(RejectedError, match="fieldOfTheFuture"):
+        await bench.provider._cluster.writes.create_pod(body)
