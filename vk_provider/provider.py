@@ -228,6 +228,31 @@ class SupportsWatch(Protocol):
         """Changes as they happen; ends or raises when the stream breaks; the core restarts it."""
 
 
+@dataclass(frozen=True, slots=True)
+class InstanceEvent:
+    """What a backend tells people about one of its instances, in an Event's words.
+
+    ``type`` is ``Normal`` or ``Warning``; ``field_path`` names a container as an Event does
+    (``spec.containers{app}``), empty where the whole pod is meant.
+    """
+
+    ref: InstanceRef
+    type: str
+    reason: str
+    message: str
+    field_path: str = ""
+
+
+@runtime_checkable
+class SupportsEvents(Protocol):
+    """The backend tells what happens to instances. People read it on the pod; nothing is decided
+    by it."""
+
+    def watch_events(self) -> AsyncIterator[InstanceEvent]:
+        """What is told from now on, instances of others included; ends or raises as
+        ``watch_instances``."""
+
+
 @runtime_checkable
 class SupportsRefresh(Protocol):
     """The backend holds copies of what may change while a pod lives: ConfigMaps, Secrets, labels,

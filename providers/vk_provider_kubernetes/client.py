@@ -26,6 +26,7 @@ from vk_provider_kubernetes.answers import call_fault
 from vk_provider_kubernetes.config import KubernetesConfig
 from vk_provider_kubernetes.connection import connect
 from vk_provider_kubernetes.references import Reference
+from vk_provider_kubernetes.remote_events import FIELDS
 from vk_provider_kubernetes.upstream import Upstream
 from vk_provider_kubernetes.writes import Writes, asked
 
@@ -72,6 +73,10 @@ class RemoteCluster:
     def watch_pods(self, namespace: str) -> AsyncIterator[WatchEvent]:
         """Their changes, for ever."""
         return watch(self._kube, paths.pods(namespace), label_selector=self._selector)
+
+    def watch_events(self, namespace: str) -> AsyncIterator[WatchEvent]:
+        """Events about pods of a namespace, ours and others'."""
+        return watch(self._kube, paths.events(namespace), field_selector=FIELDS)
 
     async def find_pod(self, reference: Reference) -> Json:
         """One instance. Raises ``InstanceNotFoundError`` also for another one of its name."""

@@ -11,11 +11,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from vk_provider.faults import ConfigError, FieldProblem, InstanceNotFoundError, ProviderError
+from vk_provider.faults import (
+    ConfigError,
+    FieldProblem,
+    ForbiddenError,
+    InstanceNotFoundError,
+    ProviderError,
+)
 from vk_provider.kube.watch import Interrupted, Removed, Resumed, Synced, Upsert, WatchEvent
 from vk_provider.pods.types import Json
 from vk_provider.provider import (
     Explanation,
+    InstanceEvent,
     InstanceRef,
     NodeCapacity,
     Observation,
@@ -27,6 +34,7 @@ from vk_provider.provider import (
 )
 from vk_provider_kubernetes import explain
 from vk_provider_kubernetes import stamp as marks
+from vk_provider_kubernetes.answers import call_fault
 from vk_provider_kubernetes.capacity import room
 from vk_provider_kubernetes.client import RemoteCluster
 from vk_provider_kubernetes.config import DERIVED, HomeApi, KubernetesConfig, parse_config
@@ -34,6 +42,7 @@ from vk_provider_kubernetes.merging import merged
 from vk_provider_kubernetes.observe import observe, removed
 from vk_provider_kubernetes.reachability import Reachability
 from vk_provider_kubernetes.references import Reference
+from vk_provider_kubernetes.remote_events import RemoteEvents
 from vk_provider_kubernetes.streams import RemoteStreams
 from vk_provider_kubernetes.translate import translate
 
@@ -127,6 +136,18 @@ class KubernetesProvider(RemoteStreams):
             seen = _seen(event, self._context, self._reachability)
             if seen is not None:
                 yield seen
+
+    async def watch_events(self) -> AsyncIterator[InstanceEvent]:
+        async for event in merged([self._news(each) for each in self._config.all_namespaces]):
+            yield event
+
+    async def _news(self, namespace: str) -> AsyncIterator[InstanceEvent]:
+        events = RemoteEvents()
+        async for each in self._cluster.watch_events(namespace):
+            if isinstance(each, Interrupted) and isinstance(each.fault, ForbiddenError):
+                raise call_fault(each.fault)
+            if (news := events.news(each)) is not None:
+                yield news
 
     async def capacity(self) -> NodeCapacity:
         if self._config.capacity != DERIVED:

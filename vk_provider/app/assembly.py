@@ -29,6 +29,7 @@ from vk_provider.loops.admitted import Admitted
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.budget_watch import BudgetWatch
 from vk_provider.loops.experience import Experience
+from vk_provider.loops.instance_events import InstanceEvents
 from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.means import Means
 from vk_provider.loops.offered import Offered
@@ -138,6 +139,8 @@ class Assembly:
             yield f"list {name}", relist.run()
             pushes = Pushes(backend, relist.belonging, self.workers, self.shell)
             yield f"watch {name}", pushes.run()
+            told = InstanceEvents(backend, self.workers, self.events.emit, self.shell)
+            yield f"events of {name}", told.run()
         if self.refresher is not None:
             yield "refresh", self.refresher.run()
         if self.threshold.spending.budget.limits.any:
