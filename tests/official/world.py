@@ -26,6 +26,8 @@ NODE = "virtual-node"
 REMOTE = identity.DEPLOY.parent / "kustomize-remote"
 REMOTE_NAMESPACE = "vk-burst"
 _COMPONENTS = ("service-env", "service-account-tokens")
+_HOME_API = "10.0.0.1"
+"""The ClusterIP of home's API server."""
 _KUBELET_PORT = 10250
 """Some specs ask the node at this port whatever its Node object says."""
 _REMOTE_KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding")
@@ -111,7 +113,10 @@ def _document(home: ControlPlane, remote: Path, capacity: dict[str, str]) -> dic
                             "clusterDNS": [services.DNS_ADDRESS],
                             "clusterDomain": services.DNS_DOMAIN,
                         },
-                        "serviceAccountTokens": {"enabled": True},
+                        "serviceAccountTokens": {
+                            "enabled": True,
+                            "apiServer": {"host": _HOME_API, "port": 443},
+                        },
                     },
                 }
             ],

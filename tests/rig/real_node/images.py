@@ -89,6 +89,7 @@ class _Maker:
         self.busybox = busybox.build(self.apt, self.work)
         self._pause()
         self._plain()
+        self._glibc()
         self._nonewprivs()
         self._agnhost()
         self._nginx()
@@ -107,6 +108,17 @@ class _Maker:
         self._write("busybox", root, Image((f"{_SUITE}/busybox:1.37.0-1",), command=["sh"]))
         user = Image((f"{_SUITE}/nonroot:1.5",), command=["sh"], user="1234")
         self._write("nonroot", root, user)
+
+    def _glibc(self) -> None:
+        """A shell whose `hostname` asks the C library, as most images' do."""
+        root = Root(self.work / "glibc")
+        root.add_busybox(self.busybox)
+        for name in ("dash", "getent", "hostname"):
+            root.put_linked(Path(str(shutil.which(name))), f"bin/{name}")
+        (root.folder / "bin/sh").unlink()
+        (root.folder / "bin/sh").symlink_to("dash")
+        image = Image((f"{_SUITE}/glibc-dns-testing:2.0.0",), command=["sh"])
+        self._write("glibc", root, image)
 
     def _nonewprivs(self) -> None:
         root = Root(self.work / "nonewprivs")
