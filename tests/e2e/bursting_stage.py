@@ -17,6 +17,7 @@ from tests.e2e.workloads import Json, Workloads, deployment, pod_template
 from tests.rig import identity
 from tests.rig.access import ApiError
 from tests.rig.control_plane import ControlPlane
+from tests.rig.kwok import Stages
 from tests.rig.polling import eventually
 
 GPU = "nvidia.com/gpu"
@@ -57,7 +58,9 @@ def rules(**blocks: Any) -> Json:
     }
 
 
-async def prepare(bed: ControlPlane, nodes: int = 1, gpus: int = 4) -> None:
+async def prepare(
+    bed: ControlPlane, nodes: int = 1, gpus: int = 4, stages: Stages | None = None
+) -> None:
     """Rights, priority classes and home nodes."""
     await identity.install(bed)
     await bed.apply(_rights())
@@ -75,7 +78,7 @@ async def prepare(bed: ControlPlane, nodes: int = 1, gpus: int = 4) -> None:
         )
     for number in range(nodes):
         try:
-            await bed.add_home_node(f"gate-home-{number}", {GPU: str(gpus)}, POOL)
+            await bed.add_home_node(f"gate-home-{number}", {GPU: str(gpus)}, POOL, stages=stages)
         except ApiError as error:
             if error.status != 409:
                 raise

@@ -1,0 +1,157 @@
+"""A job of the real Kueue is held until inference is Ready elsewhere: no replica is missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e import bursting_stage as stage
+from tests.e2e import controllers
+from tests.e2e.node_under_test import NodeUnderTest
+from tests.e2e.workloads import Json, Workloads, job
+from tests.rig.control_plane import ControlPlane
+from tests.rig.kueue import create, kueue, queue_of
+from tests.rig.kwok import Stages
+from tests.rig.polling import eventually
+from tests.support.eventually import running
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+GPUS = 4
+QUEUE = "evacuated"
+CHECK = "make-room"
+ANNOTATION = "vk-provider.dev/evacuation"
+COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bed() -> AsyncIterator[ControlPlane]:
+    """A control plane of its own, since Kueue's webhooks are everybody's."""
+    async with ControlPlane() as found:
+        # Training runs until it is deleted.
+        await stage.prepare(found, gpus=GPUS, stages=Stages(complete_jobs=False))
+        await controllers.install(found, ["bursting", "evacuation"])
+        async with kueue(found):
+            await create(found, _queue())
+            yield found
+
+
+def _queue() -> list[Json]:
+    check = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": CHECK},
+        "spec": {"controllerName": "vk-provider.dev/evacuation"},
+    }
+    quota = {"cpu": "100", "memory": "1Ti", stage.GPU: str(GPUS)}
+    strategy = {"admissionChecks": [{"name": CHECK}]}
+    objects = queue_of(QUEUE, quota, stage.POOL, admissionChecksStrategy=strategy)
+    return [check, *objects]
+
+
+@asynccontextmanager
+async def _node(bed: ControlPlane, deadline: int, **spec: Any) -> AsyncIterator[NodeUnderTest]:
+    """A node that takes part, and training that is held for so many seconds."""
+    rules = stage.rules(admissionCheck={"enabled": True, "deadlineSeconds": deadline})
+    async with NodeUnderTest(bed, f"held-{deadline}", stage.SPEC | spec, beside=[rules]) as node:
+        yield node
+
+
+def _training() -> Json:
+    """A job that wants every GPU of the home node."""
+    body = job("train", stage.training(GPUS), parallelism=1, completions=1)
+    body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": QUEUE}
+    body["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    return body
+
+
+class Least:
+    """The fewest Ready replicas that were ever seen."""
+
+    def __init__(self, workloads: Workloads, node: str) -> None:
+        self.ready = GPUS
+        self._workloads = workloads
+        self._node = node
+
+    async def run(self) -> None:
+        """Look many times a second."""
+        while True:
+            home, outside = await stage.where(self._workloads, self._node)
+            self.ready = min(self.ready, home + outside)
+            await asyncio.sleep(0.02)
+
+
+async def _settled(workloads: Workloads) -> Json:
+    async def probe() -> Json | None:
+        found = await workloads.get("deployments", "chat")
+        is_done = found is not None and ANNOTATION not in found["metadata"].get("annotations", {})
+        return found if is_done else None
+
+    return await eventually(probe, "nothing of the move is left on the Deployment")
+
+
+async def _train_runs(workloads: Workloads, seconds: float = 60.0) -> None:
+    async def probe() -> bool:
+        pods = await workloads.pods("job-name=train")
+        return any(pod["status"]["phase"] == "Running" for pod in pods)
+
+    await eventually(probe, "training runs at home", seconds=seconds)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def at_queue(bed: ControlPlane) -> AsyncIterator[Workloads]:
+    """The namespace whose LocalQueue feeds the ClusterQueue; empty again afterwards."""
+    workloads = Workloads(bed, "default")
+    yield workloads
+    await workloads.kubectl("delete", "jobs,deployments", "--all", "--timeout=60s")
+    await workloads.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+
+
+async def test_training_is_let_in_after_inference_has_moved(
+    bed: ControlPlane, at_queue: Workloads
+) -> None:
+    """All replicas are Ready outside before the first leaves home, although the leader is killed
+    in between, and nothing is left behind."""
+    async with AsyncExitStack() as stack:
+        node = await stack.enter_async_context(_node(bed, 120))
+        await _serving(node, at_queue)
+        least = Least(at_queue, node.name)
+        _ = await stack.enter_async_context(running(least.run()))
+
+        await at_queue.create("jobs", _training())
+        await at_queue.until("deployments", "chat", lambda d: d["spec"]["replicas"] == 2 * GPUS)
+        await node.restart()
+        await _train_runs(at_queue)
+
+        assert least.ready == GPUS
+        deployment = await _settled(at_queue)
+        assert deployment["spec"]["replicas"] == GPUS
+        await stage.placed(at_queue, node.name, (0, GPUS))
+        costs = {p["metadata"]["annotations"].get(COST) for p in await at_queue.pods("app=chat")}
+        assert costs <= {None, "-100"}
+
+
+async def test_at_the_deadline_training_wins(bed: ControlPlane, at_queue: Workloads) -> None:
+    """There is no place outside: the job waits for its time, then inference is preempted."""
+    full = {"capacity": {"cpu": "1", "memory": "1Gi", "pods": "1"}}
+    async with _node(bed, 4, **full) as node:
+        await _serving(node, at_queue)
+
+        await at_queue.create("jobs", _training())
+        await _train_runs(at_queue)
+
+        deployment = await _settled(at_queue)
+        assert deployment["spec"]["replicas"] == GPUS
+        said = await at_queue.kubectl("get", "workloads", "-o", "yaml")
+        assert "the deadline of 4 s has passed with" in said
+
+
+async def _serving(node: NodeUnderTest, workloads: Workloads) -> None:
+    await stage.gate_is(node, "hold")
+    await workloads.create("deployments", stage.inference(GPUS))
+    await stage.placed(workloads, node.name, (GPUS, 0))
