@@ -65,8 +65,8 @@ def _limits(block: Fields) -> GateLimits:
         cold_start=block.number("coldStartSeconds", usual.cold_start, 0),
         failed_quiet=block.number("failedQuietSeconds", usual.failed_quiet, 0),
         dwell=block.number("dwellSeconds", usual.dwell, 0),
-        # One to close, one to return, one kept for the way back to open.
-        max_transitions=block.integer("maxTransitions", usual.max_transitions, 3),
+        # Open, hold, return, and two in reserve: with fewer nobody would ever come home.
+        max_transitions=block.integer("maxTransitions", usual.max_transitions, 5),
         transitions_window=block.number("transitionsWindowSeconds", usual.transitions_window, 1),
         futile_after=block.number("futileAfterSeconds", usual.futile_after, 1),
         provider_after=block.number("providerUnavailableAfterSeconds", usual.provider_after, 0),

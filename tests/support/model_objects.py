@@ -31,6 +31,9 @@ class Target:
 def parse_target(path: str) -> Target:
     """``/api/v1/...`` or ``/apis/GROUP/VERSION/...`` as a target."""
     parts = path.strip("/").split("/")
+    if parts[0] == "apis" and len(parts) == 2:
+        # The API group itself: served if somebody has put one of this name.
+        return Target("apigroups", None, parts[1])
     rest = parts[2:] if parts[0] == "api" else parts[3:]
     namespace = None
     if rest[0] == "namespaces" and len(rest) > 2:

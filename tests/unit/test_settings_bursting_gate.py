@@ -51,7 +51,7 @@ def test_the_deletion_cost_may_be_left_to_others() -> None:
             {"openSlots": 3, "closeSlots": 3},
             "closeSlots: found 3, allowed: more than openSlots (3)",
         ),
-        ({"maxTransitions": 2}, "maxTransitions: found 2, allowed: a whole number of at least 3"),
+        ({"maxTransitions": 4}, "maxTransitions: found 4, allowed: a whole number of at least 5"),
         (
             {"signals": {"staleAfterSeconds": 9, "longStaleAfterSeconds": 5}},
             "signals.longStaleAfterSeconds: found 5, allowed: at least staleAfterSeconds (9)",

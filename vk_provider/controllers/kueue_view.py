@@ -23,7 +23,7 @@ from vk_provider.pods.types import Json
 logger = logging.getLogger(__name__)
 
 GROUP = "/apis/kueue.x-k8s.io"
-LOOK_AGAIN_SECONDS = 15.0
+LOOK_AGAIN_SECONDS = 60.0
 
 LocalQueue = tuple[str, str, str]
 """Namespace and name of a LocalQueue, and the ClusterQueue it feeds."""

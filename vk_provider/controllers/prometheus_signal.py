@@ -10,14 +10,21 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from vk_provider.bursting.signals import PrometheusSignal
-from vk_provider.controllers.prometheus_client import PrometheusClient
 from vk_provider.faults import UnavailableError
 from vk_provider.loops.clock import Clock
 from vk_provider.settings_bursting_prometheus import PrometheusQueries
 
 logger = logging.getLogger(__name__)
+
+
+class Numbers(Protocol):
+    """Who answers queries with one number; ``controllers.prometheus_client`` does."""
+
+    async def number(self, promql: str) -> float | None:
+        """The number; None where there is none. Raises UnavailableError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class PrometheusReader:
 
     def __init__(
         self,
-        client: PrometheusClient,
+        client: Numbers,
         queries: PrometheusQueries,
         resource: str,
         shapes: Callable[[], Sequence[int]],
