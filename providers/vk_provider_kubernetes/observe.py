@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from vk_provider.pods.reading import mapping, mappings, number, text
+from vk_provider.pods.conditions import RESIZING
+from vk_provider.pods.reading import mapping, mappings, number, strings, text
 from vk_provider.pods.types import (
     ContainerObservation,
     ContainerState,
@@ -26,6 +27,7 @@ from vk_provider.pods.types import (
     Terminated,
     Waiting,
 )
+from vk_provider_kubernetes import stamp as marks
 from vk_provider_kubernetes.references import Reference
 from vk_provider_kubernetes.translate import GATE
 
@@ -93,6 +95,8 @@ def observe(pod: Json, stamp: Stamp, now: datetime) -> Observation:
         addresses=_addresses(status),
         created_at=_time(mapping(pod, "metadata"), "creationTimestamp"),
         annotations=_annotations(pod),
+        generation=_generation(pod),
+        resizing=tuple(_resizing(status)),
     )
 
 
@@ -182,6 +186,7 @@ def _containers(status: Json, field: str) -> Iterator[ContainerObservation]:
             image_id=text(each, "imageID") or None,
             container_id=text(each, "containerID") or None,
             resources=mapping(each, "resources") or None,
+            allocated=mapping(each, "allocatedResources") or None,
         )
 
 
@@ -210,6 +215,23 @@ def _addresses(status: Json) -> tuple[str, ...]:
 def _annotations(pod: Json) -> dict[str, str]:
     node = text(mapping(pod, "spec"), "nodeName")
     return {NODE: node} if node else {}
+
+
+def _generation(pod: Json) -> int | None:
+    """Up to which generation of the home pod its kubelet has seen the changes that were brought
+    over; 0 while one of them is on its way, None where nobody tells."""
+    metadata = mapping(pod, "metadata")
+    brought = strings(metadata, "annotations").get(marks.GENERATION, "")
+    seen = number(mapping(pod, "status"), "observedGeneration")
+    if not seen or not brought.isdecimal():
+        return None
+    return int(brought) if seen >= (number(metadata, "generation") or 0) else 0
+
+
+def _resizing(status: Json) -> Iterator[Json]:
+    for _, each in mappings(status, "conditions"):
+        if text(each, "type") in RESIZING:
+            yield {key: text(each, key) for key in ("type", "status", "reason", "message")}
 
 
 def _time(parent: Json, key: str) -> datetime | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vk_provider.faults import FieldProblem, UnsupportedFieldsError
-from vk_provider.pods.reading import mapping, mappings, strings, text
+from vk_provider.pods.reading import mapping, mappings, number, strings, text
 from vk_provider.pods.references import SECRET
 from vk_provider.pods.types import FieldNote, Json, ResolvedPod
 from vk_provider_kubernetes import environment, volumes
@@ -97,6 +97,8 @@ def metadata(pod: ResolvedPod, namespace: str, backend: str, changeable: str) ->
     theirs = _theirs(own, "labels")
     maker = {marks.BACKEND: marks.label_value(backend)} if backend else {}
     remembered = {marks.SPEC: changeable, marks.LABELS: " ".join(sorted(theirs))}
+    if generation := number(own, "generation"):
+        remembered[marks.GENERATION] = str(generation)
     return {
         "name": marks.instance_name(pod.stamp),
         "namespace": namespace,

@@ -27,6 +27,8 @@ READY = "Ready"
 CONTAINERS_READY = "ContainersReady"
 SCHEDULED = "PodScheduled"
 DISRUPTION = "DisruptionTarget"
+RESIZING = ("PodResizePending", "PodResizeInProgress")
+"""There only while they are true: what follows a change of size takes them away again."""
 TERMINATION_BY_KUBELET = "TerminationByKubelet"
 
 _ORDER = (DISRUPTION, READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, SCHEDULED)
@@ -40,7 +42,8 @@ class ConditionInput:
     """What the conditions are computed from: the phase to be written and the rendered statuses.
 
     ``verdict`` is one that is about to be written; one that says so adds
-    DisruptionTarget to the same patch.
+    DisruptionTarget to the same patch. ``resizing`` is what the backend says of a change of size;
+    None where it can't make any.
     """
 
     pod: Json
@@ -49,6 +52,7 @@ class ConditionInput:
     init_containers: Sequence[Json] = ()
     has_instance: bool = False
     verdict: Verdict | None = None
+    resizing: Sequence[Json] | None = None
 
 
 def render_conditions(given: ConditionInput, now: datetime) -> list[Condition]:
@@ -59,11 +63,12 @@ def render_conditions(given: ConditionInput, now: datetime) -> list[Condition]:
         if isinstance(condition.get("type"), str)
     }
     ours = {condition["type"]: condition for condition in _wanted(given, current)}
-    foreign = [dict(kept) for name, kept in current.items() if name not in ours]
+    told = RESIZING if given.resizing is not None else ()
+    foreign = [dict(kept) for name, kept in current.items() if name not in (*ours, *told)]
     generation = mapping(given.pod.get("metadata")).get("generation")
     return foreign + [
         _stamped(ours[name], mapping(current.get(name)), generation, now)
-        for name in _ORDER
+        for name in (*_ORDER, *RESIZING)
         if name in ours
     ]
 
@@ -83,6 +88,10 @@ def _wanted(given: ConditionInput, current: Json) -> list[Condition]:
         containers_ready,
         _condition(SCHEDULED, True),
     ]
+    for told in given.resizing or ():
+        reason, message = told.get("reason"), told.get("message")
+        is_true = told.get("status") == "True"
+        wanted.append(_condition(str(told.get("type")), is_true, reason, message))
     if given.verdict and given.verdict.disruption:
         message = given.verdict.message
         wanted.append(_condition(DISRUPTION, True, TERMINATION_BY_KUBELET, message))

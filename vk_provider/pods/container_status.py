@@ -132,7 +132,9 @@ def complete_init(spec: Json, status: Status, *, is_past: bool) -> Status:
 
 def _resources(seen: ContainerObservation | None) -> Status:
     """What it has now, which differs from its spec while it is being resized."""
-    return _present(resources=seen.resources) if seen is not None else {}
+    if seen is None:
+        return {}
+    return _present(resources=seen.resources, allocatedResources=seen.allocated)
 
 
 def _first(*values: object) -> Any:

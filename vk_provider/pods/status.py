@@ -87,18 +87,37 @@ def render_status(pod: Json, given: StatusInput, now: datetime) -> dict[str, Any
         init_containers=init,
         has_instance=_has_instance(given, [*containers, *init]),
         verdict=given.verdict if phase != current.get("phase") else None,
+        resizing=_resizing(given),
     )
     status = {**current, "phase": phase, "conditions": render_conditions(conditions, now)}
     status["startTime"] = current.get("startTime") or timestamp(now)
     _put(status, "reason", verdict and verdict.reason)
     _put(status, "message", verdict and verdict.message)
-    _put(status, "observedGeneration", mapping(pod.get("metadata")).get("generation"))
+    _put(status, "observedGeneration", _generation(pod, given, is_over=verdict is not None))
     _put(status, "containerStatuses", containers)
     _put(status, "initContainerStatuses", init)
     debuggers = _ephemeral_statuses(pod, given, is_over=verdict is not None)
     _put(status, "ephemeralContainerStatuses", debuggers)
     _put_addresses(status, given, is_over=verdict is not None)
     return status
+
+
+def _generation(pod: Json, given: StatusInput, *, is_over: bool) -> object:
+    """Which version of the spec the status speaks of: not of one that the backend has yet to see.
+    Nothing of a spec counts any more once the pod ends."""
+    metadata = mapping(pod.get("metadata"))
+    now = metadata.get("generation")
+    seen = given.observation.generation if given.observation is not None else None
+    if seen is None or is_over or "deletionTimestamp" in metadata or not isinstance(now, int):
+        return now
+    before = mapping(pod.get("status")).get("observedGeneration")
+    return max(before if isinstance(before, int) else 0, min(now, seen))
+
+
+def _resizing(given: StatusInput) -> Sequence[Json] | None:
+    if given.observation is None or given.observation.generation is None:
+        return None
+    return given.observation.resizing
 
 
 def _put(status: dict[str, Any], name: str, value: object) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from vk_provider.pods.conditions import objects
+from vk_provider.pods.conditions import RESIZING, objects
 from vk_provider.pods.container_facts import mapping
 from vk_provider.pods.types import Json
 
@@ -71,6 +71,9 @@ def _conditions(current: Json, wanted: Json) -> dict[str, Any]:
         for one in objects(wanted.get("conditions"))
         if not same(one, before.get(one["type"]))
     ]
+    kept = {one["type"] for one in objects(wanted.get("conditions"))}
+    gone = [name for name in RESIZING if name in before and name not in kept]
+    changed += [{"$patch": "delete", "type": name} for name in gone]
     return {"conditions": changed} if changed else {}
 
 

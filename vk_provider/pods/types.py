@@ -113,7 +113,7 @@ class ContainerObservation:
 
     ``ready`` None means "the backend runs no probes": Ready then follows the running state.
     ``restart_count`` counts restarts that the *backend* made in place. ``resources`` is
-    what it has now, where the backend can resize it.
+    what it has now and ``allocated`` what it was promised, where the backend can resize it.
     """
 
     name: str
@@ -125,6 +125,7 @@ class ContainerObservation:
     image_id: str | None = None
     container_id: str | None = None
     resources: Json | None = None
+    allocated: Json | None = None
 
 
 class InstancePhase(StrEnum):
@@ -160,6 +161,8 @@ class Observation:
     Two observations of an unchanged instance compare equal, so nothing in here may be a
     measurement time or a counter that runs (uptime). ``ended_by`` is only set with ENDED.
     ``annotations`` go onto the pod (``vk-provider.dev/...`` keys: endpoints, port mappings, price).
+    ``generation``: where the backend follows changes of a running pod, up to which
+    ``metadata.generation`` of it; ``resizing`` are its conditions about a change of size.
     """
 
     stamp: Stamp
@@ -177,6 +180,8 @@ class Observation:
     data_center: str | None = None
     usd_per_hour: float | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
+    generation: int | None = None
+    resizing: tuple[Json, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

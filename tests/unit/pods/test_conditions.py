@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.pods.conditions import ConditionInput, objects, render_conditions
+from vk_provider.pods.conditions import RESIZING, ConditionInput, objects, render_conditions
 from vk_provider.pods.types import Verdict
 
 NOW = datetime(2024, 5, 1, 10, 0, 0, tzinfo=UTC)
@@ -173,3 +173,17 @@ def test_lists_of_something_else_are_empty() -> None:
     """Garbage never raises."""
     assert objects("conditions") == []
     assert objects([1, {"type": "a"}]) == [{"type": "a"}]
+
+
+def test_what_a_backend_says_of_a_change_of_size_is_passed_on() -> None:
+    """While it says so; where none can be made, such conditions are somebody else's."""
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+    pod = having({"type": "PodResizeInProgress", "status": "True"})
+
+    def names(resizing: list[dict[str, Any]] | None) -> set[str]:
+        given = ConditionInput(pod, "Running", [RUNNING], resizing=resizing)
+        return {one["type"] for one in render_conditions(given, NOW)} & set(RESIZING)
+
+    assert names([pending]) == {"PodResizePending"}
+    assert names([]) == set()
+    assert names(None) == {"PodResizeInProgress"}

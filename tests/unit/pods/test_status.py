@@ -369,3 +369,33 @@ def test_a_malformed_pod_never_raises(garbage: dict[str, Any]) -> None:
         assert wanted["phase"] in ("Pending", "Running", "Failed")
         assert status_patch(garbage, wanted) is not None
     assert garbage == before
+
+
+def generation(pod_has: int, seen: int | None, before: int | None = None, **metadata: Any) -> Any:
+    """What the status says of a pod of this generation."""
+    own = pod({"observedGeneration": before} if before else None)
+    own["metadata"] |= {"generation": pod_has, **metadata}
+    given = observed(InstancePhase.RUNNING, Running(NOW), generation=seen)
+    return render_status(own, given, NOW).get("observedGeneration")
+
+
+def test_a_status_speaks_of_the_spec_that_the_backend_has_seen() -> None:
+    """It never falls back, and where a backend follows nothing all is seen at once."""
+    assert generation(3, None) == 3
+    assert generation(3, 2) == 2
+    assert generation(3, 0, before=2) == 2
+    assert generation(3, 4) == 3
+    assert generation(3, 0) is None
+
+
+def test_the_spec_of_a_pod_that_ends_is_past() -> None:
+    """Nobody brings over what changes now."""
+    assert generation(3, 2, deletionTimestamp="2024-05-01T10:00:00Z") == 3
+
+
+def test_a_change_of_size_is_shown() -> None:
+    """As long as it is under way."""
+    pending = {"type": "PodResizePending", "status": "True"}
+    given = observed(InstancePhase.RUNNING, Running(NOW), generation=1, resizing=(pending,))
+
+    assert condition(render_status(pod(), given, NOW), "PodResizePending") == "True"

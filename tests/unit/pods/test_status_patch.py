@@ -104,3 +104,13 @@ def test_nulls_are_absent_and_everything_else_counts() -> None:
     assert not same({"a": {}}, {})
     assert not same([{"a": 1}], [{"a": 1}, {"b": 2}])
     assert not same([{"a": 1}, {"b": 2}], [{"b": 2}, {"a": 1}])
+
+
+def test_conditions_of_a_change_of_size_go_away_again() -> None:
+    """No other condition does."""
+    current = {"conditions": [{"type": "PodResizePending"}, {"type": "Other"}]}
+
+    patch = status_patch({"metadata": {"uid": "u"}, "status": current}, {"conditions": []})
+
+    assert patch is not None
+    assert patch["status"] == {"conditions": [{"$patch": "delete", "type": "PodResizePending"}]}

@@ -287,3 +287,31 @@ def test_what_a_kubelet_does_not_take_for_its_spec_is_refused() -> None:
     assert forbidden.ended_by is EndCause.REFUSED
     assert (forbidden.reason, forbidden.message) == ("SysctlForbidden", "forbidden sysctl")
     assert seen("Failed", reason="OutOfcpu").ended_by is EndCause.LOST
+
+
+def generations(brought: str, made: int, observed: int | None) -> int | None:
+    """What is observed of an instance that was brought to a generation of the home pod."""
+    metadata = {"generation": made, "annotations": {marks.GENERATION: brought}}
+    return seen("Running", metadata=metadata, observedGeneration=observed).generation
+
+
+def test_a_change_is_seen_when_the_other_kubelet_has_seen_it() -> None:
+    """While it is on its way nothing new is; old servers and old instances tell nothing."""
+    assert generations("7", 2, 2) == 7
+    assert generations("7", 3, 2) == 0
+    assert generations("7", 2, None) is None
+    assert generations("", 2, 2) is None
+
+
+def test_a_change_of_size_is_told_in_full() -> None:
+    """What it has, what it was promised, and what is still to come."""
+    has, promised = {"limits": {"cpu": "1"}}, {"cpu": "2"}
+    status = {**container(running={}), "resources": has, "allocatedResources": promised}
+    pending = condition("PodResizePending", "True", "Deferred", "no room")
+
+    found = seen(
+        "Running", containerStatuses=[status], conditions=[pending, condition("Ready", "True", "")]
+    )
+
+    assert (found.containers[0].resources, found.containers[0].allocated) == (has, promised)
+    assert found.resizing == (pending,)

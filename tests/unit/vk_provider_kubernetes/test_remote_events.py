@@ -96,7 +96,11 @@ def test_a_series_counts_as_well() -> None:
     """The newer kind of Event."""
     events = listening()
     series = {"count": 3, "lastObservedTime": "2026-01-01T00:00:03Z"}
-    new: dict[str, Any] = {"count": None, "lastTimestamp": None, "eventTime": "2026-01-01T00:00:00Z"}
+    new: dict[str, Any] = {
+        "count": None,
+        "lastTimestamp": None,
+        "eventTime": "2026-01-01T00:00:00Z",
+    }
 
     assert events.news(Upsert(event(**new))) is not None
     assert events.news(Upsert(event(**new, series=series))) is not None

@@ -224,3 +224,14 @@ def test_names_are_looked_up_at_home_where_home_is_reached() -> None:
     assert spec["dnsPolicy"] == "None"
     assert spec["dnsConfig"]["searches"][0] == "default.svc.cluster.local"
     assert on_host.get("dnsPolicy") != "None"
+
+
+def test_the_instance_remembers_which_version_of_the_pod_it_is_of() -> None:
+    """Where the API server counts versions of a spec."""
+    config = KubernetesConfig("vk-burst")
+
+    counted = translate(make_resolved_pod(metadata={"generation": 3}), config).body["metadata"]
+    uncounted = translate(make_resolved_pod(), config).body["metadata"]
+
+    assert counted["annotations"]["vk-provider.dev/home-generation"] == "3"
+    assert "vk-provider.dev/home-generation" not in uncounted["annotations"]
