@@ -15,7 +15,7 @@ from vk_provider.bursting.picture import WorkloadView
 from vk_provider.bursting.reading import workload_view
 from vk_provider.bursting.signals import Kueue
 from vk_provider.controllers.watched_views import WatchedViews
-from vk_provider.faults import KubeError, KubeNotFoundError
+from vk_provider.faults import KubeError, KubeNotFoundError, KubeUnavailableError
 from vk_provider.kube.client import KubeClient
 from vk_provider.kube.watch import WatchTimings
 from vk_provider.pods.types import Json
@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 GROUP = "/apis/kueue.x-k8s.io"
 LOOK_AGAIN_SECONDS = 60.0
+RETRY_SECONDS = 2.0
 
 LocalQueue = tuple[str, str, str]
 """Namespace and name of a LocalQueue, and the ClusterQueue it feeds."""
@@ -82,6 +83,9 @@ class KueueView:
             version = await self._find()
             if version:
                 await self._follow(version)
+            if isinstance(self._fault, KubeUnavailableError):
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
             self.looked.set()
             await asyncio.sleep(self._look_again_seconds)
 
