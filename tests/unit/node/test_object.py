@@ -1,11 +1,13 @@
 """The Node: registered with its taints and mark, and a status that evicts nobody."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from vk_provider.node import names
 from vk_provider.node.describe import BackendView
 from vk_provider.node.object import (
     NodeSpec,
@@ -13,6 +15,7 @@ from vk_provider.node.object import (
     adoption_patch,
     annotations_patch,
     is_ours,
+    leftovers,
     node_status,
     render_node,
 )
@@ -207,3 +210,26 @@ def test_annotations_follow_backends_and_door() -> None:
     assert notes["vk-provider.dev/door"] == "closed: capacity: no L40S"
     kept = {name: text for name, text in notes.items() if text is not None}
     assert annotations_patch({"metadata": {"annotations": kept}}, view) is None
+
+
+def test_a_node_that_left_bursting_loses_what_bursting_gave_it() -> None:
+    """Its gate and the state of it, and the preference for home."""
+    managed = {"metadata": {"annotations": {names.GATE_STATE: "{}", names.GATE_HEARTBEAT: "x"}}}
+
+    keys, annotations = leftovers(managed, SPEC)
+
+    assert keys == {names.PREFER_HOME_TAINT, names.GATE_TAINT}
+    assert annotations == {names.GATE_STATE: None, names.GATE_HEARTBEAT: None}
+    patch = adoption_patch(managed, SPEC)
+    assert patch is not None
+    assert patch["metadata"]["annotations"][names.GATE_STATE] is None
+
+
+def test_a_gate_that_was_never_managed_is_somebody_s_own() -> None:
+    """And a node that takes part keeps everything, also a preference of its own."""
+    soft = {"key": names.PREFER_HOME_TAINT, "effect": "PreferNoSchedule"}
+    gated = replace(SPEC, is_gated=True, taints=(TAINT, soft))
+    managed = {"metadata": {"annotations": {names.GATE_STATE: "{}"}}}
+
+    assert leftovers({}, SPEC) == (frozenset({names.PREFER_HOME_TAINT}), dict[str, None]())
+    assert leftovers(managed, gated) == (frozenset[str](), dict[str, None]())

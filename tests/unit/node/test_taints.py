@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from vk_provider.node.taints import edit, gate, taints_patch, unavailable, unavailable_value
+from vk_provider.node.taints import (
+    edit,
+    gate,
+    gate_value,
+    taints_patch,
+    unavailable,
+    unavailable_value,
+)
 
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 PERMANENT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
@@ -65,3 +72,9 @@ def test_why_the_taint_says_that_the_door_is_closed() -> None:
     assert unavailable_value({"spec": {"taints": [other, unavailable("denied")]}}) == "denied"
     assert unavailable_value({"spec": {"taints": [other]}}) is None
     assert unavailable_value({}) is None
+
+
+def test_where_the_gate_stands() -> None:
+    """None is open."""
+    assert gate_value({"spec": {"taints": [unavailable("denied"), gate("return")]}}) == "return"
+    assert gate_value({}) is None
