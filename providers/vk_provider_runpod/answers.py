@@ -31,6 +31,12 @@ _CAPACITY = re.compile(
     r"|no (available )?(machines?|hosts?|gpus?)\b.*(available|found)|insufficient (capacity|stock)",
     re.IGNORECASE,
 )
+_QUOTA = re.compile(
+    r"\b(spend(ing)?|account|usage|pod) (limit|quota)|quota (is )?(exceeded|reached)"
+    r"|(balance|credits?|funds) (is |are )?(too low|insufficient|exhausted)"
+    r"|insufficient (balance|credits?|funds)|account (is )?suspended",
+    re.IGNORECASE,
+)
 _LONGEST = 300
 _SHORTEST_SECRET = 6
 _LONGEST_NUMBER = 19
@@ -134,6 +140,8 @@ def _refused(answer: Answer, said: str) -> ProviderError:
         return InstanceNotFoundError(said)
     if not answer.operation.startswith("create"):
         return UnavailableError(said)
+    if _QUOTA.search(words(answer)):
+        return DeniedError(said)
     if answer.status == 400 and answer.creates and _CAPACITY.search(answer.text):
         return OutOfCapacityError(said)
     return RejectedError(said)

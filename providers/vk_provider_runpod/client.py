@@ -114,6 +114,19 @@ class RunPodClient:
         call = Call("create registry", "POST", "/registries", body, secrets=secrets)
         return read_object(await self._transport.send(call))
 
+    async def delete_registry(self, registry_id: str) -> None:
+        """``DELETE /v2/registries/{id}``; gone already is as good. In use it is refused."""
+        path = f"/registries/{quote(registry_id, safe='')}"
+        answer = await self._transport.send(Call("delete registry", "DELETE", path))
+        if answer.status != 404 and not 200 <= answer.status < 300:
+            raise fault_of(answer)
+
+    async def get_network_volume(self, volume_id: str) -> Mapping[str, Any] | None:
+        """``GET /v2/network-volumes/{id}``, None where there is none."""
+        path = f"/network-volumes/{quote(volume_id, safe='')}"
+        answer = await self._transport.send(Call("get network volume", "GET", path))
+        return None if answer.status == 404 else read_object(answer)
+
     def open_logs(
         self, pod_id: str, query: Mapping[str, str], resume: str | None
     ) -> AbstractAsyncContextManager[tuple[aiohttp.StreamReader, datetime]]:

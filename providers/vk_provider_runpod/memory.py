@@ -13,13 +13,26 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from vk_provider.pods.reading import text
-from vk_provider.pods.types import PodUID, Stamp
+from vk_provider.pods.reading import mapping, text
+from vk_provider.pods.types import EndCause, PodUID, Stamp
+from vk_provider_runpod.avoiding import Avoiding, Spot
 from vk_provider_runpod.diagnosis import MOST_AT_ONCE, Diagnosis, is_due
 from vk_provider_runpod.observe import Remembered, remember
 from vk_provider_runpod.stamp import Mark, name_prefix, read_mark
 
+GOOD_LIFE = timedelta(minutes=10)
+"""An instance that has run so long says that its place is good."""
 _ENDED = ("EXITED", "ERROR")
+
+
+@dataclass(slots=True)
+class Dismissed:
+    """An instance that we ended as soon as it was made: why, and until when a list that still
+    shows it is only late. None: our order did not get through."""
+
+    why: str
+    is_ordered: bool
+    late_until: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -27,12 +40,29 @@ class Memory:
     """Keyed by the backend's id. ``asked_at``: when the host was last asked about one."""
 
     cluster_id: str
+    lag: timedelta = timedelta(0)
     known: dict[str, Remembered] = field(default_factory=dict)
     asked_at: dict[str, datetime] = field(default_factory=dict)
+    avoiding: Avoiding = field(default_factory=Avoiding)
+    now: float = 0.0
+    """When the last list was made, in the server's seconds."""
+    _dismissed: dict[str, Dismissed] = field(default_factory=dict)
+    _ordered: set[str] = field(default_factory=set)
+    _spots: dict[str, Spot] = field(default_factory=dict)
+    _judged: set[str] = field(default_factory=set)
 
     def created(self, pod_id: str, mark: Mark) -> None:
         """An instance of ours was made: its mark is known even if a list should lose it."""
         self.known[pod_id] = Remembered(mark)
+
+    def ordered(self, pod_id: str) -> None:
+        """Its end was ordered by us: that it goes is no place's fault."""
+        self._ordered.add(pod_id)
+
+    def dismiss(self, pod_id: str, why: str, *, is_ordered: bool) -> None:
+        """It should never have been made. While lists lag it is not there; should it live on, or
+        was the order not served, it is one that has ended, which the core makes an end of."""
+        self._dismissed[pod_id] = Dismissed(why, is_ordered)
 
     def take(self, pods: Sequence[Mapping[str, Any]], now: datetime) -> list[Mapping[str, Any]]:
         """Learn from a complete list; gives the pods in it that are our cluster's."""
@@ -40,13 +70,53 @@ class Memory:
         for pod in pods:
             mark = self._mark(pod)
             # TERMINATED is a pod that is gone for good, so it is not there.
-            if mark is not None and pod.get("status") != "TERMINATED":
-                pod_id = text(pod, "id")
+            if mark is None or pod.get("status") == "TERMINATED":
+                continue
+            pod_id = text(pod, "id")
+            if not self._is_only_late(pod_id, now):
                 known = self.known.get(pod_id, Remembered(mark))
                 ours[pod_id] = (pod, remember(replace(known, mark=mark), pod, now))
         self.known = {pod_id: known for pod_id, (_, known) in ours.items()}
         self.asked_at = {key: at for key, at in self.asked_at.items() if key in ours}
+        there = {text(pod, "id") for pod in pods}
+        self._dismissed = {key: each for key, each in self._dismissed.items() if key in there}
+        for key in self._dismissed.keys() & ours.keys():
+            self.settle(key, Diagnosis(self._dismissed[key].why, EndCause.LOST))
         return [pod for pod, _ in ours.values()]
+
+    def judge(self, pods: Sequence[Mapping[str, Any]], now: datetime) -> None:
+        """Learn which places lose instances, after what a list told of ours was looked into."""
+        self.now = now.timestamp()
+        spots = {text(pod, "id"): _spot(pod) for pod in pods}
+        for gone in self._spots.keys() - spots.keys() - self._ordered - self._judged:
+            self.avoiding.failed(self._spots[gone], self.now)
+        for pod in pods:
+            self._judge_one(pod, now)
+        self._spots = spots
+        self._ordered &= spots.keys()
+        self._judged &= spots.keys()
+
+    def _judge_one(self, pod: Mapping[str, Any], now: datetime) -> None:
+        pod_id, spot = text(pod, "id"), _spot(pod)
+        known, started = self.known[pod_id], self.known[pod_id].started_at
+        if pod_id in self._judged:
+            return
+        is_at_fault = known.end is None or known.end_cause is EndCause.LOST
+        if known.end is not None or pod.get("status") in _ENDED:
+            if is_at_fault and pod_id not in self._dismissed:
+                self.avoiding.failed(spot, self.now)
+        elif started is not None and now - started >= GOOD_LIFE:
+            self.avoiding.worked(spot)
+        else:
+            return
+        self._judged.add(pod_id)
+
+    def _is_only_late(self, pod_id: str, now: datetime) -> bool:
+        dismissed = self._dismissed.get(pod_id)
+        if dismissed is None or not dismissed.is_ordered:
+            return False
+        dismissed.late_until = dismissed.late_until or now + self.lag
+        return now <= dismissed.late_until
 
     def doubtful(self, pods: Sequence[Mapping[str, Any]], now: datetime) -> list[str]:
         """The instances whose host should be asked now why they don't start; few at a time."""
@@ -81,6 +151,11 @@ class Memory:
             # Leaving it out would look like its death; whose it is nobody knows.
             return Mark(Stamp(self.cluster_id, "", "", "", PodUID("")), "")
         return known.mark
+
+
+def _spot(pod: Mapping[str, Any]) -> Spot:
+    kind = text(mapping(pod, "gpu"), "id") or text(mapping(pod, "cpu"), "id")
+    return kind, text(pod, "dataCenterId")
 
 
 def age(pod: Mapping[str, Any], now: datetime) -> timedelta:

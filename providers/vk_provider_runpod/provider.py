@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Self
 
-from vk_provider.faults import RejectedError
-from vk_provider.pods.pull_secrets import credential_for
 from vk_provider.pods.reading import text
 from vk_provider.provider import (
     Explanation,
@@ -27,13 +26,12 @@ from vk_provider_runpod import explain, logs, offers
 from vk_provider_runpod.budget import CREATE_WAIT_SECONDS
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig, parse_config
+from vk_provider_runpod.creating import Maker
 from vk_provider_runpod.diagnosis import diagnose
 from vk_provider_runpod.memory import Memory, age
 from vk_provider_runpod.observe import observe
 from vk_provider_runpod.registries import Registries
-from vk_provider_runpod.stamp import Mark
 from vk_provider_runpod.streams import RunPodStreams, Shells
-from vk_provider_runpod.translate import Known, translate
 from vk_provider_runpod.transport import ReadKey
 
 DIAGNOSIS_SECONDS = 3.0
@@ -47,8 +45,9 @@ class RunPodProvider(RunPodStreams):
         ssh_key = config.ssh.private_key if config.ssh else None
         shells = Shells(config, client, _reader(ssh_key, context))
         super().__init__(config, client, shells, context.cluster_id)
-        self._registries = Registries(self._client)
-        self._memory = Memory(context.cluster_id)
+        self._registries = Registries(client)
+        self._memory = Memory(context.cluster_id, timedelta(seconds=config.list_lag_seconds))
+        self._maker = Maker(config, client, self._memory, shells, self._registries)
         self._listing = asyncio.Lock()
         self._traits = ProviderTraits(
             list_lag_seconds=config.list_lag_seconds,
@@ -76,28 +75,19 @@ class RunPodProvider(RunPodStreams):
         return explain.explain(pod, offer, self._config, self._shells.public_key)
 
     async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
-        # First the translation, so that a pod that can't run makes no registry.
-        known = Known(public_key=self._shells.public_key)
-        body = translate(pod, offer, self._config, known).body
-        known = await self._learn(pod, body)
-        body = translate(pod, offer, self._config, known).body
-        container = pod.containers[0]
-        try:
-            created = await self._client.create_pod(body)
-        except RejectedError:
-            self._registries.forget()
-            raise
-        self._memory.created(created["id"], Mark(pod.stamp, container.name))
-        return InstanceRef(created["id"])
+        return await self._maker.make(pod, offer)
 
     async def delete_instance(self, ref: InstanceRef, grace_seconds: int) -> None:
         # RunPod's delete has no grace period; a locked or clustered pod is a fault of the client's.
         await self._client.delete_pod(ref.id)
+        self._memory.ordered(ref.id)
 
     async def list_instances(self) -> Sequence[Observation]:
         # One walk at a time: two would take turns in forgetting what the other has learnt.
         async with self._listing:
-            seen = await _survey(self._client, self._memory)
+            pods, now = await self._client.list_pods()
+            seen = await _survey(self._client, self._memory, pods, now)
+            await self._registries.collect(pods)
         self._shells.keep(self._memory.known)
         return seen
 
@@ -107,23 +97,19 @@ class RunPodProvider(RunPodStreams):
     async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
         if gpu_count:
             catalogue = await self._client.list_gpus(gpu_count)
+            self._memory.avoiding.learn(catalogue)
             return offers.gpu_offers(catalogue, gpu_count, self._config)
-        return offers.cpu_offers(await self._client.list_cpus(), self._config)
+        catalogue = await self._client.list_cpus()
+        self._memory.avoiding.learn(catalogue)
+        return offers.cpu_offers(catalogue, self._config)
 
     def known_offers(self, gpu_count: int) -> Sequence[Offer]:
         return offers.known_offers(gpu_count, self._config)
 
-    async def _learn(self, pod: ResolvedPod, body: Mapping[str, Any]) -> Known:
-        """What the account must be asked for before this body can be sent."""
-        registry = None
-        credential = credential_for(pod.containers[0].image, pod.pull_credentials)
-        if credential is not None and "registry" not in body:
-            registry = await self._registries.id_of(credential)
-        return Known(registry, await self._shells.refresh())
 
-
-async def _survey(client: RunPodClient, memory: Memory) -> Sequence[Observation]:
-    pods, now = await client.list_pods()
+async def _survey(
+    client: RunPodClient, memory: Memory, pods: Sequence[Mapping[str, Any]], now: datetime
+) -> Sequence[Observation]:
     ours = {text(pod, "id"): pod for pod in memory.take(pods, now)}
     doubtful = memory.doubtful(list(ours.values()), now)
     # Exceptional, bounded reads: nothing in the list tells that an image can't be pulled.
@@ -135,6 +121,7 @@ async def _survey(client: RunPodClient, memory: Memory) -> Sequence[Observation]
         found = diagnose(lines, age(ours[key], now), ended=ended)
         if found is not None:
             memory.settle(key, found)
+    memory.judge(list(ours.values()), now)
     return [observe(pod, memory.known[key]) for key, pod in ours.items()]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -45,10 +45,13 @@ class Translation:
 @dataclass(frozen=True, slots=True)
 class Known:
     """What only the account can tell. ``registry``: the id of the credential for a private image;
-    ``public_key``: whose owner may log in over SSH."""
+    ``public_key``: whose owner may log in over SSH. ``places``: the data centres that it may be
+    made in, in place of those that the offer and the pod leave open; empty: no others than theirs.
+    """
 
     registry: str | None = None
     public_key: str | None = None
+    places: tuple[str, ...] = ()
 
 
 def translate(
@@ -102,7 +105,7 @@ def translate(
             if pod.gpu_count
             else {"cpu": {"id": flavour, "vcpuCount": vcpus}}
         ),
-        **_places(pod, offer),
+        **_places(pod, offer, known.places),
         **({"mounts": stored.mounts} if stored.mounts else {}),
         **_registry(pod, config, known.registry),
     }
@@ -276,9 +279,10 @@ def _cpu_flavour(offer: Offer, config: RunPodConfig) -> str:
     return named if named.startswith("cpu") else next(iter(config.cpu_types), "cpu5c")
 
 
-def _places(pod: ResolvedPod, offer: Offer) -> dict[str, list[str]]:
+def _places(pod: ResolvedPod, offer: Offer, known: Sequence[str]) -> dict[str, list[str]]:
     """RunPod treats data centres as a hard constraint; the pod's own wish narrows an open offer."""
     places = [offer.data_center] if offer.data_center else list(pod.hints.data_centers)
+    places = list(known) or places
     return {"dataCenterIds": [place.upper() for place in places]} if places else {}
 
 

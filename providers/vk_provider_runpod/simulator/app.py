@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from vk_provider_runpod.simulator import admin, pods_api, shop_api
+from vk_provider_runpod.simulator import admin, pods_api, shop_api, volumes_api
 from vk_provider_runpod.simulator.calls import CALL, STATE, Call, problem, read_json
 from vk_provider_runpod.simulator.clock import http_date
 from vk_provider_runpod.simulator.faults import Fault
@@ -188,6 +188,11 @@ ROUTES: tuple[tuple[str, str, str, Work], ...] = (
     ("createRegistry", "POST", "/v2/registries", shop_api.create_registry),
     ("getRegistry", "GET", "/v2/registries/{id}", shop_api.get_registry),
     ("deleteRegistry", "DELETE", "/v2/registries/{id}", shop_api.delete_registry),
+    ("listNetworkVolumes", "GET", "/v2/network-volumes", volumes_api.list_volumes),
+    ("createNetworkVolume", "POST", "/v2/network-volumes", volumes_api.create_volume),
+    ("getNetworkVolume", "GET", "/v2/network-volumes/{id}", volumes_api.get_volume),
+    ("updateNetworkVolume", "PATCH", "/v2/network-volumes/{id}", volumes_api.update_volume),
+    ("deleteNetworkVolume", "DELETE", "/v2/network-volumes/{id}", volumes_api.delete_volume),
     ("listGpuTypes", "GET", "/v2/catalog/gpus", shop_api.list_gpus),
     ("getGpuType", "GET", "/v2/catalog/gpus/{id}", shop_api.get_gpu),
     ("listCpuTypes", "GET", "/v2/catalog/cpus", shop_api.list_cpus),

@@ -42,6 +42,7 @@ KINDS: Mapping[str, str] = {
     "empty-list": "a list of pods without a pod",
     "broken-page": "every page of the list but the first fails",
     "repeat-page": "the next page of a list repeats the last pod of the page before",
+    "dearer": "the pod is made, and billed at factor times its list price",
     "lingering": "a delete answers 204, but the pod bills on for seconds",
 }
 
@@ -68,6 +69,7 @@ class Fault:
     latency_ms: tuple[float, float] = (0, 0)
     retry_after: int = 1
     seconds: float = 60.0
+    factor: float = 2.0
     fired: int = 0
 
     @property
@@ -101,6 +103,7 @@ OPERATIONS: Mapping[str, str] = {
     "empty-list": "listPods",
     "broken-page": "listPods",
     "repeat-page": "listPods",
+    "dearer": "createPod",
     "lingering": "deletePod",
 }
 """The operation of kinds that make sense for one only."""

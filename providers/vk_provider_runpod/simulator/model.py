@@ -126,6 +126,17 @@ class SimulatedPod:
 
 
 @dataclass(slots=True)
+class Volume:
+    """One network volume: it lies in one data centre, and grows at most."""
+
+    id: str
+    name: str
+    size: int
+    data_center: str
+    kind: str = "STANDARD"
+
+
+@dataclass(slots=True)
 class Model:
     """One account: its pods, credentials and volumes, and the bill they run up."""
 
@@ -139,11 +150,16 @@ class Model:
     present: dict[str, SimulatedPod] = field(default_factory=dict)
     """Those that a list may still show; nothing else is walked, so a long run stays quick."""
     registries: dict[str, str] = field(default_factory=dict)
+    volumes: dict[str, Volume] = field(default_factory=dict)
 
-    def create(self, pod_id: str, body: Mapping[str, Any], now: float) -> SimulatedPod:
-        """Rent a pod, or raise :class:`RefusalError`. The body was checked against the schema."""
+    def create(
+        self, pod_id: str, body: Mapping[str, Any], now: float, factor: float = 1.0
+    ) -> SimulatedPod:
+        """Rent a pod, or raise :class:`RefusalError`. The body was checked against the schema.
+        ``factor``: of its list price that it is billed at."""
         self.settle(now)
-        centre, cost = place(self.catalogue, body)
+        centre, list_price = place(self.catalogue, self._bound(body))
+        cost = list_price * factor
         pod = SimulatedPod(
             pod_id,
             dict(body),
@@ -247,6 +263,20 @@ class Model:
         lag = self.list_lag_seconds
         old_enough = now >= pod.created_at + lag
         return old_enough and (pod.deleted_at is None or now < pod.deleted_at + lag)
+
+    def _bound(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The body, its data centres narrowed to that of the volume it mounts."""
+        mounts = (body.get("mounts") or {}).get("network") or []
+        if not mounts:
+            return body
+        volume = self.volumes.get(mounts[0]["volumeId"])
+        if volume is None:
+            raise RefusalError(400, "network volume not found")
+        if volume.data_center not in (body.get("dataCenterIds") or [volume.data_center]):
+            raise RefusalError(
+                400, f"network volume {volume.id} is not in any of the requested data centers"
+            )
+        return {**body, "dataCenterIds": [volume.data_center]}
 
     def _behaviour(self, body: Mapping[str, Any]) -> Behaviour:
         text = f"{body.get('image', '')} {body['name']}"

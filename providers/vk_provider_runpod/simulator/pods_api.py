@@ -31,7 +31,9 @@ async def create_pod(request: web.Request) -> web.Response:
     if body.get("registry") and body["registry"] not in state.model.registries:
         raise RefusalError(400, "registry credential not found")
     await state.pause(latency * share)
-    pod = state.model.create(state.new_id(), body, state.clock.now())
+    fault = CALL.get().fault
+    factor = fault.factor if fault and fault.kind == "dearer" else 1.0
+    pod = state.model.create(state.new_id(), body, state.clock.now(), factor)
     CALL.get().record.instance = pod.id
     if state.shells is not None:
         state.shells.open(pod)

@@ -44,11 +44,13 @@ def _text(minimum: int = 0, pattern: re.Pattern[str] | None = None) -> Check:
     return check
 
 
-def _number(minimum: int) -> Check:
+def _number(minimum: int, maximum: int | None = None) -> Check:
     def check(path: str, value: Any) -> list[str]:
         whole = isinstance(value, float) and value.is_integer()
         if isinstance(value, bool) or not (isinstance(value, int) or whole):
             return [f"{path}: got {_json_type(value)}, want integer"]
+        if maximum is not None and value > maximum:
+            return [f"{path}: maximum: got {value}, want {maximum}"]
         return [f"{path}: minimum: got {value}, want {minimum}"] if value < minimum else []
 
     return check
@@ -131,4 +133,14 @@ CREATE_POD = _object(
 )
 UPDATE_POD = _object({**_CONTAINER, "templateId": _text(), "locked": _FLAG})
 ACTION = _object({"action": _one_of("start", "stop", "restart", "terminate")})
+CREATE_VOLUME = _object(
+    {
+        "name": _text(1),
+        "size": _number(10, 4096),
+        "dataCenter": _text(1),
+        "type": _one_of("STANDARD", "HIGH_PERFORMANCE"),
+    },
+    ("name", "size", "dataCenter"),
+)
+UPDATE_VOLUME = _object({"name": _text(1), "size": _number(10, 4096)})
 REGISTRY = _object({"name": _text(1), "username": _text(1), "password": _text(1)})

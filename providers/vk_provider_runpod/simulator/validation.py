@@ -12,7 +12,14 @@ from typing import Any
 
 from vk_provider_runpod.simulator.clock import parse_rfc3339
 from vk_provider_runpod.simulator.placing import RefusalError
-from vk_provider_runpod.simulator.schema import ACTION, CREATE_POD, REGISTRY, UPDATE_POD
+from vk_provider_runpod.simulator.schema import (
+    ACTION,
+    CREATE_POD,
+    CREATE_VOLUME,
+    REGISTRY,
+    UPDATE_POD,
+    UPDATE_VOLUME,
+)
 
 
 def create_pod(body: Any) -> Mapping[str, Any]:
@@ -57,6 +64,19 @@ def create_registry(body: Any) -> Mapping[str, Any]:
         missing = [key for key in ("name", "username", "password") if key not in body]
         errors += [f"$: missing property '{key}'" for key in missing]
     _refuse(errors)
+    return _checked(body)
+
+
+def create_volume(body: Any) -> Mapping[str, Any]:
+    """A checked body of ``POST /v2/network-volumes``."""
+    _refuse(CREATE_VOLUME("$", body))
+    return _checked(body)
+
+
+def update_volume(body: Any) -> Mapping[str, Any]:
+    """A checked body of ``PATCH /v2/network-volumes/{id}``."""
+    errors = UPDATE_VOLUME("$", body)
+    _refuse(errors or ([] if body else ["$: minProperties: got 0, want 1"]))
     return _checked(body)
 
 

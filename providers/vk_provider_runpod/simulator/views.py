@@ -10,7 +10,7 @@ from typing import Any
 
 from vk_provider_runpod.simulator.catalogue import Catalogue, CpuFlavour, DataCentre, GpuModel
 from vk_provider_runpod.simulator.clock import rfc3339
-from vk_provider_runpod.simulator.model import SimulatedPod, actions
+from vk_provider_runpod.simulator.model import SimulatedPod, Volume, actions
 
 PUBLIC_IP = "203.0.113.10"
 CARRIER_GRADE_IP = "100.65.4.2"
@@ -195,6 +195,17 @@ def best(levels: Sequence[str]) -> str:
     """The highest of several stock levels."""
     order = ("NONE", "LOW", "MEDIUM", "HIGH")
     return max(levels, key=order.index, default="NONE")
+
+
+def volume(simulated: Volume) -> dict[str, Any]:
+    """One network volume."""
+    return {
+        "id": simulated.id,
+        "name": simulated.name,
+        "size": simulated.size,
+        "dataCenter": simulated.data_center,
+        "type": simulated.kind,
+    }
 
 
 def problem(status: int, title: str, detail: str, errors: Sequence[str] = ()) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from vk_provider_runpod.simulator import Options, Simulator
 from vk_provider_runpod.simulator.app import ROUTES
+from vk_provider_runpod.simulator.model import Volume
 
 from tests.integration.runpod.conftest import API_KEY, in_thread
 
@@ -57,8 +58,15 @@ def known_ids(service: Simulator) -> dict[str, str]:
     ended = state.model.pods[state.add_foreign("ended")]
     state.model.end(ended, "EXITED", state.clock.now())
     state.model.registries["reg1"] = "a registry"
-    return {"pods": ended.id, "registries": "reg1", "gpus": "NVIDIA L4", "cpus": "cpu5c",
-            "datacenters": "EU-RO-1"}  # fmt: skip
+    state.model.volumes["vol1"] = Volume("vol1", "a volume", 10, "EU-RO-1")
+    return {
+        "pods": ended.id,
+        "registries": "reg1",
+        "network-volumes": "vol1",
+        "gpus": "NVIDIA L4",
+        "cpus": "cpu5c",
+        "datacenters": "EU-RO-1",
+    }
 
 
 def operation_of(name: str) -> Any:

@@ -500,12 +500,12 @@ async def test_a_registry_that_a_sibling_has_just_made_is_used(
 async def test_a_registry_that_was_deleted_is_made_again(
     provider: RunPodProvider, simulator: Simulator
 ) -> None:
-    """After the one create call that finds out."""
+    """After the one create call that finds out: it made nothing, so the core calls again."""
     ref = await create(provider, private_pod("app-1"))
     await provider.delete_instance(ref, 0)
     simulator.state.model.registries.clear()
 
-    with pytest.raises(RejectedError):
+    with pytest.raises(UnavailableError, match="removed meanwhile"):
         await create(provider, private_pod("app-2"))
     await create(provider, private_pod("app-2"))
 

@@ -218,7 +218,9 @@ async def test_edges_refuse_before_anything_else(simulator: Simulator) -> None:
 
 async def test_an_update_resets_the_container_and_a_name_does_not(call: Call) -> None:
     """Mount kinds and volumes are fixed."""
-    mounts = {"network": [{"volumeId": "v", "path": "/a"}]}
+    wanted = {"name": "v", "size": 10, "dataCenter": "EU-RO-1"}
+    volume = await call("POST", "/v2/network-volumes", wanted, status=201)
+    mounts = {"network": [{"volumeId": volume["id"], "path": "/a"}]}
     pod = await call("POST", "/v2/pods", {**BODY, "mounts": mounts}, status=201)
     path = f"/v2/pods/{pod['id']}"
     await call("POST", "/_sim/clock/advance", {"seconds": 60})

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from vk_provider_runpod.diagnosis import MOST_AT_ONCE, Diagnosis
 from vk_provider_runpod.memory import Memory, age
+from vk_provider_runpod.observe import observe
 from vk_provider_runpod.stamp import Mark, instance_name, stamp_env
 
-from vk_provider.pods.types import EndCause
+from vk_provider.pods.types import EndCause, InstancePhase
 from vk_provider.testing.builders import CLUSTER_ID, make_stamp
 
 Make = Callable[..., dict[str, Any]]
@@ -105,3 +106,82 @@ def test_age_is_zero_where_it_cannot_be_read(
 ) -> None:
     """The young are left alone."""
     assert age(backend_pod(createdAt=created), NOW) == timedelta(seconds=seconds)
+
+
+SPOT = ("NVIDIA L40S", "EU-RO-1")
+
+
+def lists(memory: Memory, *each: list[dict[str, Any]], minutes: int = 1) -> None:
+    """Complete lists, one after another, each looked into."""
+    for number, pods in enumerate(each):
+        now = NOW + timedelta(minutes=number * minutes)
+        memory.judge(memory.take(pods, now), now)
+
+
+def is_avoided(memory: Memory) -> bool:
+    """Whether the one place of these tests is avoided."""
+    return memory.avoiding.avoided(SPOT[0], memory.now) == (SPOT[1],)
+
+
+def test_two_instances_that_are_lost_in_a_row_make_their_place_avoided(backend_pod: Make) -> None:
+    """One stopped, one vanished; each counts once, however long it is shown."""
+    memory, stopped = Memory(CLUSTER_ID), backend_pod(id="a", status="EXITED")
+    lists(memory, [backend_pod(id="b"), stopped], [backend_pod(id="b"), stopped])
+    assert not is_avoided(memory)
+
+    lists(memory, [stopped])
+
+    assert is_avoided(memory)
+
+
+def test_an_instance_that_we_ended_or_whose_image_is_bad_is_no_fault_of_its_place(
+    backend_pod: Make,
+) -> None:
+    """Nor is one whose container has come to its end."""
+    memory = Memory(CLUSTER_ID)
+    ours, bad = backend_pod(id="a"), backend_pod(id="b", status="EXITED")
+    memory.take([ours, bad], NOW)
+    memory.settle("b", Diagnosis("manifest unknown", EndCause.IMAGE))
+    memory.judge([ours, bad], NOW)
+    memory.ordered("a")
+
+    lists(memory, [], [backend_pod(id="c")], [backend_pod(id="c", status="ERROR")])
+
+    assert not is_avoided(memory)
+
+
+def test_an_instance_that_lives_clears_its_place(backend_pod: Make) -> None:
+    """Not in a row any more."""
+    memory = Memory(CLUSTER_ID)
+    lists(memory, [backend_pod(id="a", status="EXITED")])
+    well = [backend_pod(id="b", runtime={"uptime": 60 * m}) for m in (1, 11, 21)]
+
+    lists(memory, *([pod] for pod in well), minutes=10)
+    lists(memory, [well[-1], backend_pod(id="c", status="EXITED")])
+
+    assert not is_avoided(memory)
+
+
+def test_what_was_dismissed_is_not_there_while_lists_lag(backend_pod: Make) -> None:
+    """If it lives on after that, it has ended, and the core makes an end of it."""
+    memory = Memory(CLUSTER_ID, timedelta(seconds=10))
+    memory.dismiss("abc123", "too dear", is_ordered=True)
+
+    assert memory.take([backend_pod()], NOW) == []
+    assert memory.take([backend_pod()], NOW + timedelta(seconds=10)) == []
+    (pod,) = memory.take([backend_pod()], NOW + timedelta(seconds=11))
+    assert observe(pod, memory.known["abc123"]).phase is InstancePhase.ENDED
+    assert observe(pod, memory.known["abc123"]).ended_by is EndCause.LOST
+
+
+def test_what_could_not_be_ended_at_once_has_ended(backend_pod: Make) -> None:
+    """With the reason; its place is not to blame. Once gone it is forgotten."""
+    memory = Memory(CLUSTER_ID, timedelta(seconds=10))
+    for _ in range(2):
+        memory.dismiss("abc123", "too dear", is_ordered=False)
+        lists(memory, [backend_pod()])
+        assert memory.known["abc123"].end == "too dear"
+        lists(memory, [])
+
+    assert not is_avoided(memory)
+    assert memory.take([backend_pod()], NOW) == [backend_pod()]

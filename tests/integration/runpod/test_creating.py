@@ -1,0 +1,99 @@
+"""Making instances against the simulator: what they are billed, and where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from vk_provider_runpod.provider import RunPodProvider
+from vk_provider_runpod.simulator import Simulator
+from vk_provider_runpod.simulator.model import Volume
+
+from tests.integration.runpod.test_provider import GPU, create, gpu_pod, only
+from vk_provider.faults import (
+    OutcomeUnknownError,
+    OutOfCapacityError,
+    RejectedError,
+)
+from vk_provider.pods.types import EndCause, InstancePhase, ResolvedPod
+from vk_provider.testing.builders import make_container, make_resolved_pod
+
+
+async def test_an_instance_that_is_billed_too_high_is_ended_again(
+    make_provider: Callable[..., RunPodProvider], simulator: Simulator
+) -> None:
+    """Before it costs anything, and the next offer may be tried; lists that lag don't show it."""
+    simulator.state.faults.add("dearer", count=1, factor=1.5)
+    async with make_provider(maxUsdPerHour=1.0) as provider:
+        with pytest.raises(OutOfCapacityError, match=r"bills 1.29 USD/h .* maxUsdPerHour"):
+            await create(provider)
+        assert await provider.list_instances() == []
+        assert simulator.state.model.ledger.open_intervals() == []
+
+        await create(provider)
+
+        assert (await only(provider)).phase is InstancePhase.STARTING
+
+
+async def test_one_that_can_not_be_ended_is_handed_to_the_core(
+    make_provider: Callable[..., RunPodProvider], simulator: Simulator
+) -> None:
+    """Its outcome is unknown until a list shows it, as one that has ended."""
+    simulator.state.faults.add("dearer", count=1, factor=1.5)
+    simulator.state.faults.add("error", count=1, operation="deletePod")
+    async with make_provider(maxUsdPerHour=1.0) as provider:
+        with pytest.raises(OutcomeUnknownError, match="ending it failed"):
+            await create(provider)
+
+        seen = await only(provider)
+
+    assert (seen.phase, seen.ended_by) == (InstancePhase.ENDED, EndCause.LOST)
+    assert "maxUsdPerHour" in (seen.message or "")
+
+
+def volume_pod(name: str, volume: str) -> ResolvedPod:
+    """A pod that mounts a network volume."""
+    note = {"runpod.vk-provider.dev/network-volume": f"{volume}:/data"}
+    containers = [make_container(**GPU)]
+    return make_resolved_pod(name, containers=containers, metadata={"annotations": note})
+
+
+async def test_a_network_volume_decides_about_the_data_centre(
+    make_provider: Callable[..., RunPodProvider], simulator: Simulator
+) -> None:
+    """It is asked for once; an offer for another place is refused, and nothing is sent."""
+    state = simulator.state
+    state.model.volumes["vol-1"] = Volume("vol-1", "models", 100, "US-KS-2")
+    async with make_provider(gpuTypes=["NVIDIA L4"]) as provider:
+        for number in range(2):
+            await create(provider, volume_pod(f"app-{number}", "vol-1"))
+        with pytest.raises(RejectedError, match='no network volume "vol-2"'):
+            await create(provider, volume_pod("app-3", "vol-2"))
+    async with make_provider(dataCenters=["EU-RO-1", "US-KS-2"]) as provider:
+        offers = await provider.list_offers(1)
+        with pytest.raises(RejectedError, match="is in US-KS-2"):
+            await provider.create_instance(volume_pod("app-4", "vol-1"), offers[0])
+        await provider.create_instance(volume_pod("app-4", "vol-1"), offers[1])
+
+    assert [body["dataCenterIds"] for body in state.bodies] == [["US-KS-2"]] * 3
+    asked = [each for each in state.requests if each.path == "/v2/network-volumes/vol-1"]
+    assert len(asked) == 2
+
+
+async def test_a_place_that_lost_two_in_a_row_is_left_alone(
+    provider: RunPodProvider, simulator: Simulator
+) -> None:
+    """With that GPU type, where RunPod was to choose."""
+    state = simulator.state
+    for number in range(2):
+        ref = await create(provider, gpu_pod(f"app-{number}"))
+        await provider.list_instances()
+        state.model.vanish(ref.id, state.clock.now())
+        await provider.list_instances()
+
+    await create(provider, gpu_pod("app-2"))
+
+    first, *_, last = (pod.data_center for pod in state.model.pods.values())
+    assert first != last
+    assert first not in state.bodies[-1]["dataCenterIds"]
+    assert "dataCenterIds" not in state.bodies[0]
