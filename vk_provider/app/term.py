@@ -176,8 +176,7 @@ class Term:
                 ("node", NodeWatch(leases, spec.name, heartbeat).run()),
                 ("client CA", authority.run()),
                 *node.loops(),
-                *self._certificate_loop(),
-                *self._dead_man(heartbeat),
+                *self._own_loops(heartbeat),
             ):
                 group.create_task(work, name=f"{spec.name}: {name}")
             self.is_up = True
@@ -213,13 +212,12 @@ class Term:
         )
         return KubeletServer(lookup, gate, serving, options)
 
-    def _certificate_loop(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        if self._request is not None:
-            yield "serving certificate", self._request.run()
-
-    def _dead_man(
+    def _own_loops(
         self, heartbeat: NodeHeartbeat
     ) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """Those that only some nodes want."""
+        if self._request is not None:
+            yield "serving certificate", self._request.run()
         given = self._settings.bursting
         if given.gate_enabled:
             leases, seen = self._clients.leases, given.dead_after_seconds

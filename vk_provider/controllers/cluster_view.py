@@ -91,8 +91,8 @@ class ClusterView:
         """How far what is seen can be believed."""
         inference = [p for p in self.picture().pods if self.selection.is_inference(p)]
         return WatchSignal(
-            is_synced=self._is_synced(),
-            broken_for=self._broken_for(),
+            is_synced=all(watched.synced.is_set() for watched in self._all()),
+            broken_for=_broken_for(self._all()),
             home_nodes=len(usable_home(self.picture(), self.selection, inference)),
             kueue=self.kueue.state if self.kueue.looked.is_set() else Kueue.MISSING,
         )
@@ -115,15 +115,13 @@ class ClusterView:
         yield self._pods
         yield from self._owners
 
-    def _is_synced(self) -> bool:
-        return all(watched.synced.is_set() for watched in self._all())
-
-    def _broken_for(self) -> float:
-        now = asyncio.get_running_loop().time()
-        broken = [one.broken_at for one in self._all() if one.broken_at is not None]
-        return now - min(broken) if broken else 0.0
-
     def _changed(self) -> None:
         self._picture = None
         for listener in self._listeners:
             listener.set()
+
+
+def _broken_for(watches: Iterator[WatchedViews[Any]]) -> float:
+    """How long the first of them has not run, in seconds."""
+    broken = [one.broken_at for one in watches if one.broken_at is not None]
+    return asyncio.get_running_loop().time() - min(broken) if broken else 0.0
