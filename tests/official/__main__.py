@@ -6,13 +6,16 @@ import argparse
 import asyncio
 import re
 import shutil
+import signal
 import sys
 from pathlib import Path
 
 from tests.official import report, suite
 from tests.official.reference import specs
+from tests.official.world import world
 from tests.rig import builds
 from tests.rig.builds import BuildError
+from tests.rig.control_plane import ControlPlane
 from tests.rig.progress import say
 from tests.rig.real_node import enclosure, images, network, packages
 from tests.rig.real_node.enclosure import EnclosureError
@@ -21,6 +24,7 @@ from tests.rig.recipes import CONTROL_PLANE, NODE
 from tests.rig.toolchain import ToolchainError
 
 _ENCLOSED = "--enclosed"
+_SECONDS_BETWEEN_WORDS = 60.0
 
 
 def main() -> int:
@@ -57,9 +61,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _run(wanted: list[str], chosen: argparse.Namespace) -> int:
-    # Here, not at the top: the network must be up before anything looks at it.
-    from tests.official.world import world
+    """The run inside; SIGTERM ends it in order, as Ctrl-C does."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        return await _measure(wanted, chosen)
+    except asyncio.CancelledError:
+        return 1
 
+
+async def _measure(wanted: list[str], chosen: argparse.Namespace) -> int:
     async with world() as home:
         folder = home.folder / "suite"
         folder.mkdir()
@@ -69,7 +81,7 @@ async def _run(wanted: list[str], chosen: argparse.Namespace) -> int:
         command = suite.command(ginkgo, program, home.kubeconfig, folder, wanted, chosen.processes)
         say(f"running {len(wanted)} specs in {chosen.processes} processes")
         await home.start("suite", command, stage=3)
-        await home.wait("suite")
+        await _wait(home)
         found = suite.results(folder)
         if chosen.keep:
             _keep(home.folder, chosen.keep)
@@ -77,6 +89,14 @@ async def _run(wanted: list[str], chosen: argparse.Namespace) -> int:
             print(home.log_tail("suite", 60))
     print(report.render(found, wanted))
     return 0 if report.is_enough(found, wanted) else 1
+
+
+async def _wait(home: ControlPlane) -> None:
+    """Until the suite ends, with a word every minute: it may take half an hour."""
+    ended = asyncio.create_task(home.wait("suite"))
+    while not (await asyncio.wait({ended}, timeout=_SECONDS_BETWEEN_WORDS))[0]:
+        log = home.log_file("suite").read_text(errors="replace")
+        say(f"{log.count(suite.ENDED)} specs have ended, {log.count(suite.FAILED)} of them badly")
 
 
 def _keep(folder: Path, target: Path) -> None:

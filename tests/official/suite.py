@@ -17,6 +17,9 @@ _TIMEOUT = "70m"
 _REPORT = "report.json"
 _SKIPPED = "skipped"
 
+ENDED, FAILED = "•", "• ["
+"""What its log says of each spec that ended, and of each that did not pass."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:

@@ -21,7 +21,9 @@ from tests.rig.deathsig import die_with_parent
 from tests.rig.real_node import packages
 
 CGROUPS = Path("/sys/fs/cgroup")
-CGROUP_ROOT = "vk-rig"
+CGROUP_VARIABLE = "VK_RIG_CGROUP"
+"""Tells the inside which cgroup is its own."""
+_PREFIX = "vk-rig-"
 _INIT = "tests.rig.real_node.init"
 
 
@@ -39,13 +41,15 @@ def run(command: Sequence[str]) -> int:
         raise EnclosureError("a real kubelet needs root: run this as root (in a container will do)")
     inner = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     inner += ["--propagation", "private", sys.executable, "-m", _INIT, *command]
-    environment = os.environ | {"PATH": packages.search_path()}
+    name = f"{_PREFIX}{os.getpid()}"
+    environment = os.environ | {"PATH": packages.search_path(), CGROUP_VARIABLE: name}
     with (
-        _cgroup_root(),
+        _cgroup(name),
         subprocess.Popen(
             inner, env=environment, preexec_fn=die_with_parent(signal.SIGKILL)
         ) as process,
     ):
+        signal.signal(signal.SIGTERM, lambda signum, _: _pass_on(process.pid, signum))
         while True:
             try:
                 return process.wait()
@@ -53,17 +57,32 @@ def run(command: Sequence[str]) -> int:
                 continue  # the terminal has told the command as well: it stops in order
 
 
+def _pass_on(pid: int, signum: int) -> None:
+    """To the first process inside: its parent, which waits for it, takes no signals."""
+    with contextlib.suppress(OSError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            os.kill(int(child), signum)
+
+
 @contextlib.contextmanager
-def _cgroup_root() -> Iterator[None]:
+def _cgroup(name: str) -> Iterator[None]:
     """A cgroup of ours in every hierarchy; removed when nothing of ours runs any more."""
-    _remove_cgroups()  # of a run that was killed
+    _sweep()
     for hierarchy in hierarchies():
-        (hierarchy / CGROUP_ROOT).mkdir(exist_ok=True)
-        _inherit_cpuset(hierarchy)
+        (hierarchy / name).mkdir(exist_ok=True)
+        _inherit_cpuset(hierarchy, name)
     try:
         yield
     finally:
-        _remove_cgroups()
+        _remove(name)
+
+
+def _sweep() -> None:
+    """What runs have left that were killed, those whose process is gone."""
+    for hierarchy in hierarchies():
+        for left in hierarchy.glob(f"{_PREFIX}*"):
+            if not Path(f"/proc/{left.name.removeprefix(_PREFIX)}").exists():
+                _remove(left.name)
 
 
 def hierarchies() -> list[Path]:
@@ -73,19 +92,18 @@ def hierarchies() -> list[Path]:
     return sorted(each for each in CGROUPS.iterdir() if (each / "cgroup.procs").exists())
 
 
-def _inherit_cpuset(hierarchy: Path) -> None:
+def _inherit_cpuset(hierarchy: Path, name: str) -> None:
     """A new cpuset of version 1 is empty, and nothing may run in it until it is filled."""
-    for name in ("cpuset.cpus", "cpuset.mems"):
-        if (hierarchy / CGROUP_ROOT / name).exists() and not (
-            CGROUPS / "cgroup.controllers"
-        ).exists():
-            (hierarchy / CGROUP_ROOT / name).write_text((hierarchy / name).read_text())
+    if (CGROUPS / "cgroup.controllers").exists():
+        return
+    for setting in ("cpuset.cpus", "cpuset.mems"):
+        if (hierarchy / name / setting).exists():
+            (hierarchy / name / setting).write_text((hierarchy / setting).read_text())
 
 
-def _remove_cgroups() -> None:
+def _remove(name: str) -> None:
     for hierarchy in hierarchies():
-        root = hierarchy / CGROUP_ROOT
-        folders = [Path(folder) for folder, _, _ in os.walk(root, topdown=False)]
+        folders = [Path(folder) for folder, _, _ in os.walk(hierarchy / name, topdown=False)]
         for folder in folders:
-            with contextlib.suppress(OSError):  # busy: another run's, or one that is just ending
+            with contextlib.suppress(OSError):  # busy: a process of it is just ending
                 folder.rmdir()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 
 from tests.rig import builds
@@ -19,7 +20,7 @@ from tests.rig.kwok import is_usable
 from tests.rig.polling import eventually
 from tests.rig.processes import ProcessError
 from tests.rig.real_node.container_runtime import ContainerRuntime
-from tests.rig.real_node.enclosure import CGROUP_ROOT
+from tests.rig.real_node.enclosure import CGROUP_VARIABLE
 from tests.rig.real_node.network import NODE_ADDRESS
 
 NAME = "real-node"
@@ -94,7 +95,7 @@ class RealNode:
             "tlsPrivateKeyFile": str(pair.key),
             "failCgroupV1": False,
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": f"/{CGROUP_ROOT}",
+            "cgroupRoot": f"/{os.environ[CGROUP_VARIABLE]}",
             "containerRuntimeEndpoint": f"unix://{self.runtime.socket}",
             "resolvConf": str(resolver),
             "podLogsDir": str(self.folder / "pod-logs"),
