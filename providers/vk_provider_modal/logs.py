@@ -1,7 +1,7 @@
 """A sandbox's output as lines: pieces put together, each line with the time of its first piece.
 
 Modal keeps output by time. Following asks again from the newest moment on, and recognises what it
-has seen. Fed by ``workspace``; feeds ``provider.read_logs``.
+has seen. Fed by ``workspace``; feeds ``provider.read_logs`` and ``attaching``.
 """
 
 from __future__ import annotations
@@ -80,15 +80,28 @@ async def read_logs(
     workspace: Workspace, sandbox_id: str, options: LogOptions
 ) -> AsyncGenerator[LogLine, None]:
     """Lines of the container in order; with ``follow`` until it has ended and all is read."""
-    lines, seen, failures, is_over = Lines(), Seen(), 0, False
+    lines = Lines()
+    async with aclosing(new_pieces(workspace, sandbox_id, options, Seen())) as pieces:
+        async for piece in pieces:
+            for line in lines.feed(piece):
+                yield line
+    for line in lines.rest():
+        yield line
+
+
+async def new_pieces(
+    workspace: Workspace, sandbox_id: str, options: LogOptions, seen: Seen
+) -> AsyncGenerator[LogPiece, None]:
+    """Output that was not seen before; with ``follow`` until the container has ended and all of
+    it has been handed out."""
+    failures, is_over = 0, False
     while not is_over:
         try:
             # Asked before the output, so that an end is believed only after all was read.
             is_over = not options.follow or await _has_ended(workspace, sandbox_id, seen)
             async with aclosing(_pieces(workspace, sandbox_id, options, seen)) as pieces:
                 async for piece in pieces:
-                    for line in lines.feed(piece):
-                        yield line
+                    yield piece
             failures = 0
         except UnavailableError:
             if not options.follow or failures >= len(_PAUSES):
@@ -96,8 +109,6 @@ async def read_logs(
             is_over, failures = False, failures + 1
         if not is_over:
             await asyncio.sleep(_PAUSES[failures - 1] if failures else FOLLOW_SECONDS)
-    for line in lines.rest():
-        yield line
 
 
 async def _has_ended(workspace: Workspace, sandbox_id: str, seen: Seen) -> bool:

@@ -74,6 +74,11 @@ def is_known(status: str) -> bool:
     return status in ("", *_OWN_ENDS, _OOM, *_ENDINGS)
 
 
+def own_exit_code(result: Result) -> int | None:
+    """The code that the container itself ended with, None where the service made it up."""
+    return result.exit_code if result.status in _OWN_ENDS else None
+
+
 def is_gone(result: Result) -> bool:
     """Whether a sandbox was taken away, by us or by a person, and nothing of it is left."""
     return result.status == "TERMINATED" and not _PREEMPTED.search(result.message)

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError, RejectedError
 from vk_provider.provider import (
+    AttachRequest,
     ContainerIO,
     ExecRequest,
     Explanation,
@@ -20,11 +21,12 @@ from vk_provider.provider import (
     NodeCapacity,
     Observation,
     Offer,
+    PortConnection,
     ProviderContext,
     ProviderTraits,
     ResolvedPod,
 )
-from vk_provider_modal import explain, logs, offers, streams
+from vk_provider_modal import attaching, explain, logs, offers, streams, tunnels
 from vk_provider_modal.config import ModalConfig, parse_config
 from vk_provider_modal.stamp import app_name
 from vk_provider_modal.survey import Survey
@@ -50,6 +52,15 @@ class _Streams:
         """Run a command beside the container's own process."""
         await self._survey.check_container(ref.id, request.container)
         return await streams.Session(self._workspace, ref.id, request).run(io)
+
+    async def attach(self, ref: InstanceRef, request: AttachRequest, io: ContainerIO) -> int | None:
+        """Show what the container's own process prints."""
+        await self._survey.check_container(ref.id, request.container)
+        return await attaching.attach(self._workspace, ref.id, request, io)
+
+    async def open_port(self, ref: InstanceRef, port: int) -> PortConnection:
+        """Through the tunnel that the pod's own port has."""
+        return await tunnels.connect(await self._survey.tunnels(ref.id), port)
 
 
 class ModalProvider(_Streams):

@@ -6,7 +6,7 @@ Fed by ``provider``; rests on ``workspace`` (I/O), ``memory`` and ``observe`` (p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -71,6 +71,13 @@ class Survey:
             mark = read_mark(await self._workspace.tags_of(sandbox_id))
         if mark is not None and mark.container != container:
             raise InstanceNotFoundError(f"sandbox {sandbox_id} has no container {container}")
+
+    async def tunnels(self, sandbox_id: str) -> Mapping[int, str]:
+        """Container port -> address outside, asked for only while no list has shown them."""
+        known = self._memory.running.get(sandbox_id)
+        if known is not None and known[0].tunnels:
+            return known[0].tunnels
+        return await self._workspace.tunnels_of(sandbox_id)
 
     async def _ask(self, sandbox_id: str, turns: asyncio.Semaphore) -> None:
         found: Result | None = None

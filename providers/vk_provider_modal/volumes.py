@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vk_provider.faults import FieldProblem
+from vk_provider.pods.file_owners import file_owners
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.references import is_token_volume
 from vk_provider.pods.types import FieldNote, Json, ResolvedContainer, ResolvedPod
@@ -26,6 +27,7 @@ NEVER_MOUNTED = ("/", "/root", "/tmp")
 _FILES = ("configMap", "secret", "downwardAPI", "projected")
 _CLAIM = "persistentVolumeClaim"
 _MOUNT_NOTED = {
+    "bindMountOptions": "has no effect: nothing of a host is mounted",
     "mountPropagation": "has no effect: nothing is mounted beneath it",
     "recursiveReadOnly": "has no effect: nothing is mounted beneath it",
 }
@@ -230,6 +232,8 @@ def _notes(mounts: list[Mount], wrapped: bool) -> Iterator[FieldNote]:
             yield from _mount_notes(m, _FOLDER_NOTED)
         if m.kind in _FILES and wrapped:
             yield FieldNote(m.path, "written once at the start; later changes don't arrive")
+            for path in file_owners(m.volume[m.kind], m.path):
+                yield FieldNote(path, "the files belong to the container's own user")
         yield from _mount_notes(m, _MOUNT_NOTED)
 
 

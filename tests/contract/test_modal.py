@@ -23,7 +23,12 @@ from vk_provider.testing.contract import (
     ProviderContract,
 )
 from vk_provider.testing.contract_rig import RETRY_AFTER_SECONDS
-from vk_provider.testing.contract_streams import ExecContract
+from vk_provider.testing.contract_streams import (
+    AttachContract,
+    ExecContract,
+    PortForwardContract,
+)
+from vk_provider.testing.process_ports import free_port
 
 CREATE_FAULTS = {
     CreateFailure.OUT_OF_CAPACITY: "no-capacity",
@@ -45,7 +50,7 @@ def request_of(wish: Wish) -> Json:
     """What arrived, in the words in which ``explain`` shows it."""
     definition, resources = wish.definition, wish.definition.resources
     gpu, count = wish.gpu
-    ports = [each.port for each in definition.open_ports.ports]
+    ports = definition.open_ports.ports
     login = {
         key: wish.image["login"][name]
         for key, name in (("username", "REGISTRY_USERNAME"), ("password", "REGISTRY_PASSWORD"))
@@ -63,7 +68,8 @@ def request_of(wish: Wish) -> Json:
         "workdir": definition.workdir,
         "gpu": gpu if count == 1 else f"{gpu}:{count}" if count else "",
         "memory": resources.memory_mb,
-        "encryptedPorts": ports,
+        "encryptedPorts": [each.port for each in ports if not each.unencrypted],
+        "unencryptedPorts": [each.port for each in ports if each.unencrypted],
     }
     found["image"] = {key: value for key, value in found["image"].items() if value}
     kept = {key: value for key, value in found.items() if value}
@@ -76,6 +82,9 @@ class ModalContractBackend:
     def __init__(self, simulator: Simulator) -> None:
         self.simulator = simulator
         self.state = simulator.state
+        self.ports = (free_port(), free_port())
+        """What the pods listen on; nobody ever does on the second."""
+        self._servers: list[asyncio.Server] = []
 
     def sandbox(self, ref: InstanceRef) -> SimulatedSandbox:
         """The simulated sandbox behind a reference."""
@@ -133,8 +142,29 @@ class ModalContractBackend:
     async def create_requests(self) -> Sequence[Json]:
         return [request_of(wish) for wish in self.state.wishes]
 
+    async def echo_port(self, ref: InstanceRef) -> int:
+        port, _ = self.ports
+        self._servers.append(await asyncio.start_server(_echo, "127.0.0.1", port))
+        return port
 
-class TestModal(ProviderContract, ExecContract):
+    async def closed_port(self, ref: InstanceRef) -> int:
+        return self.ports[1]
+
+    async def close(self) -> None:
+        """Listen no more."""
+        for server in self._servers:
+            server.close()
+            await server.wait_closed()
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(65_536):
+        writer.write(chunk)
+        await writer.drain()
+    writer.close()
+
+
+class TestModal(ProviderContract, ExecContract, AttachContract, PortForwardContract):
     """The whole suite, with lists that tell the truth at once and lists that lag."""
 
     @pytest.fixture(params=[0.0, 5.0], ids=["prompt lists", "lists that lag"])
@@ -159,7 +189,7 @@ class TestModal(ProviderContract, ExecContract):
                 "tokenSecret": {"env": "MODAL_SECRET_OF_THE_CONTRACT"},
                 "baseUrl": simulator.url,
                 "listLagSeconds": request.param,
-                "requestTimeoutSeconds": 3,
+                "requestTimeoutSeconds": 20,
                 "capacityWaitSeconds": 5,
             }
             context = ProviderContext(CLUSTER_ID, NODE_NAME, "modal", "config", "contract/1")
@@ -169,4 +199,12 @@ class TestModal(ProviderContract, ExecContract):
             paths = frozenset({"spec.hostNetwork", "spec.volumes[0].hostPath"})
             async with factory(config, context) as provider:
                 backend = ModalContractBackend(simulator)
-                yield ContractRig(provider, backend, unsupported=(pod, paths))
+                ports = {"modal.vk-provider.dev/tcp-ports": ", ".join(map(str, backend.ports))}
+                yield ContractRig(
+                    provider,
+                    backend,
+                    unsupported=(pod, paths),
+                    pod_fields={"metadata": {"annotations": ports}},
+                    takes_input=False,
+                )
+                await backend.close()

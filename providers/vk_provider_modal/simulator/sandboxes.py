@@ -159,13 +159,16 @@ async def tunnels(state: State, request: Any) -> api_pb2.SandboxGetTunnelsRespon
     ports = sandbox.wish.definition.open_ports.ports
     success = generic(STATUSES.index("SUCCESS"))
     return api_pb2.SandboxGetTunnelsResponse(
-        result=success, tunnels=[_tunnel(sandbox, each) for each in ports]
+        result=success, tunnels=[_tunnel(sandbox, each, state) for each in ports]
     )
 
 
-def _tunnel(sandbox: SimulatedSandbox, port: Any) -> api_pb2.TunnelData:
+def _tunnel(sandbox: SimulatedSandbox, port: Any, state: State) -> api_pb2.TunnelData:
     host = f"{sandbox.id.lower()}-{port.port}.{TUNNEL_DOMAIN}"
     plain = {"unencrypted_host": f"r1.{TUNNEL_DOMAIN}", "unencrypted_port": 30_000 + port.port}
+    if state.options.runs_exec:
+        # What its commands listen on are ports of this machine.
+        plain = {"unencrypted_host": state.options.host, "unencrypted_port": port.port}
     return api_pb2.TunnelData(
         host=host, port=443, container_port=port.port, **(plain if port.unencrypted else {})
     )

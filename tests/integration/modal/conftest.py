@@ -44,7 +44,7 @@ def make_provider(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Make
             "tokenSecret": {"env": "MODAL_SECRET"},
             "baseUrl": simulator.url,
             "gpuTypes": ["L40S", "H100"],
-            "requestTimeoutSeconds": 2,
+            "requestTimeoutSeconds": 20,
             "capacityWaitSeconds": 1,
             "listLagSeconds": 0,
             **config,
@@ -52,6 +52,13 @@ def make_provider(simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Make
         return factory(block, ProviderContext(CLUSTER_ID, node_name, "modal", "config", "test/1"))
 
     return make
+
+
+@pytest.fixture
+async def hasty_provider(make_provider: Make) -> AsyncIterator[ModalProvider]:
+    """A provider that was entered, and that waits a few seconds for an answer at most."""
+    async with make_provider(requestTimeoutSeconds=4) as found:
+        yield found
 
 
 @pytest.fixture

@@ -61,15 +61,15 @@ async def test_a_lost_answer_is_an_unknown_outcome_and_is_not_asked_for_again(
 
 
 async def test_an_answer_that_never_comes_is_an_unknown_outcome(
-    provider: ModalProvider, simulator: Simulator
+    hasty_provider: ModalProvider, simulator: Simulator
 ) -> None:
     """After the time that the configuration allows."""
     simulator.state.faults.add("hold", count=1, hold_ms=30_000)
 
     with pytest.raises(OutcomeUnknownError):
-        await create(provider)
+        await create(hasty_provider)
 
-    assert len(await provider.list_instances()) == 1
+    assert len(await hasty_provider.list_instances()) == 1
 
 
 async def test_a_refused_connection_made_nothing(
@@ -131,28 +131,28 @@ async def test_our_own_budget_keeps_below_the_limit(
 
 
 async def test_no_machine_in_time_is_out_of_capacity(
-    provider: ModalProvider, simulator: Simulator
+    hasty_provider: ModalProvider, simulator: Simulator
 ) -> None:
     """What was queued is ended first, and has cost nothing."""
     simulator.state.model.stock["L40S"] = 0
 
     with pytest.raises(OutOfCapacityError, match="no machine within 1 s"):
-        await create(provider, gpu_pod())
+        await create(hasty_provider, gpu_pod())
 
     assert not simulator.state.model.living
     assert simulator.state.model.ledger.charges == []
-    assert list(await provider.list_instances()) == []
+    assert list(await hasty_provider.list_instances()) == []
 
 
 async def test_what_could_not_be_ended_is_an_unknown_outcome(
-    provider: ModalProvider, simulator: Simulator
+    hasty_provider: ModalProvider, simulator: Simulator
 ) -> None:
     """It may get its machine yet."""
     simulator.state.model.stock["L40S"] = 0
     simulator.state.faults.add("unavailable", operation="SandboxTerminate")
 
     with pytest.raises(OutcomeUnknownError, match="could not be ended"):
-        await create(provider, gpu_pod())
+        await create(hasty_provider, gpu_pod())
 
     assert len(simulator.state.model.living) == 1
 
