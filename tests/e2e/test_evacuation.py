@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -12,8 +11,9 @@ import pytest_asyncio
 
 from tests.e2e import bursting_stage as stage
 from tests.e2e import controllers
+from tests.e2e.evacuating import GPUS, QUEUE, Least, serving, train_runs, training
 from tests.e2e.node_under_test import NodeUnderTest
-from tests.e2e.workloads import Json, Workloads, job
+from tests.e2e.workloads import Json, Workloads
 from tests.rig.control_plane import ControlPlane
 from tests.rig.kueue import create, kueue, queue_of
 from tests.rig.kwok import Stages
@@ -22,8 +22,6 @@ from tests.support.eventually import running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-GPUS = 4
-QUEUE = "evacuated"
 CHECK = "make-room"
 ANNOTATION = "vk-provider.dev/evacuation"
 COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -62,30 +60,6 @@ async def _node(bed: ControlPlane, deadline: int, **spec: Any) -> AsyncIterator[
         yield node
 
 
-def _training() -> Json:
-    """A job that wants every GPU of the home node."""
-    body = job("train", stage.training(GPUS), parallelism=1, completions=1)
-    body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": QUEUE}
-    body["spec"]["template"]["spec"]["restartPolicy"] = "Never"
-    return body
-
-
-class Least:
-    """The fewest Ready replicas that were ever seen."""
-
-    def __init__(self, workloads: Workloads, node: str) -> None:
-        self.ready = GPUS
-        self._workloads = workloads
-        self._node = node
-
-    async def run(self) -> None:
-        """Look many times a second."""
-        while True:
-            home, outside = await stage.where(self._workloads, self._node)
-            self.ready = min(self.ready, home + outside)
-            await asyncio.sleep(0.02)
-
-
 async def _settled(workloads: Workloads) -> Json:
     async def probe() -> Json | None:
         found = await workloads.get("deployments", "chat")
@@ -93,14 +67,6 @@ async def _settled(workloads: Workloads) -> Json:
         return found if is_done else None
 
     return await eventually(probe, "nothing of the move is left on the Deployment")
-
-
-async def _train_runs(workloads: Workloads, seconds: float = 60.0) -> None:
-    async def probe() -> bool:
-        pods = await workloads.pods("job-name=train")
-        return any(pod["status"]["phase"] == "Running" for pod in pods)
-
-    await eventually(probe, "training runs at home", seconds=seconds)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -119,14 +85,14 @@ async def test_training_is_let_in_after_inference_has_moved(
     in between, and nothing is left behind."""
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(_node(bed, 120))
-        await _serving(node, at_queue)
+        await serving(node, at_queue)
         least = Least(at_queue, node.name)
         _ = await stack.enter_async_context(running(least.run()))
 
-        await at_queue.create("jobs", _training())
+        await at_queue.create("jobs", training())
         await at_queue.until("deployments", "chat", lambda d: d["spec"]["replicas"] == 2 * GPUS)
         await node.restart()
-        await _train_runs(at_queue)
+        await train_runs(at_queue)
 
         assert least.ready == GPUS
         deployment = await _settled(at_queue)
@@ -140,18 +106,12 @@ async def test_at_the_deadline_training_wins(bed: ControlPlane, at_queue: Worklo
     """There is no place outside: the job waits for its time, then inference is preempted."""
     full = {"capacity": {"cpu": "1", "memory": "1Gi", "pods": "1"}}
     async with _node(bed, 4, **full) as node:
-        await _serving(node, at_queue)
+        await serving(node, at_queue)
 
-        await at_queue.create("jobs", _training())
-        await _train_runs(at_queue)
+        await at_queue.create("jobs", training())
+        await train_runs(at_queue)
 
         deployment = await _settled(at_queue)
         assert deployment["spec"]["replicas"] == GPUS
         said = await at_queue.kubectl("get", "workloads", "-o", "yaml")
         assert "the deadline of 4 s has passed with" in said
-
-
-async def _serving(node: NodeUnderTest, workloads: Workloads) -> None:
-    await stage.gate_is(node, "hold")
-    await workloads.create("deployments", stage.inference(GPUS))
-    await stage.placed(workloads, node.name, (GPUS, 0))

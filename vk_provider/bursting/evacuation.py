@@ -63,6 +63,8 @@ class Plan:
     leaving: frozenset[str] = frozenset()
     begun: Mapping[str, datetime] = field(default_factory=dict)
     """Since when room is made for jobs that no AdmissionCheck keeps the time of, by their UID."""
+    is_room_unnoticed: bool = False
+    """Whether a job that a topology keeps out would fit now: Kueue does not see pods leave."""
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class _Wishes:
     hurried: set[str] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     begun: dict[str, datetime] = field(default_factory=dict)
+    is_room_unnoticed: bool = False
 
 
 def plan(look: Look, selection: Selection, limits: EvacuationLimits) -> Plan:
@@ -91,10 +94,18 @@ def plan(look: Look, selection: Selection, limits: EvacuationLimits) -> Plan:
         leaving = [pod for pod in displaced.leaving if _owner_uid(pod) in movable]
         _wish(wishes, workload, leaving, since, late=late)
         wishes.answers += _answers(workload, limits, displaced, leaving, late=late)
+        is_free = displaced.fits and not (displaced.leaving or displaced.ending)
+        wishes.is_room_unnoticed |= is_free and not workload.has_quota
         if not late and (leaving or displaced.ending):
             break  # one job at a time: whoever is behind may find home quite different
     moves = [move for each in look.deployments for move in _moves(each, look, wishes)]
-    return Plan(tuple(wishes.answers), tuple(moves), frozenset(wishes.leaving), wishes.begun)
+    return Plan(
+        answers=tuple(wishes.answers),
+        moves=tuple(moves),
+        leaving=frozenset(wishes.leaving),
+        begun=wishes.begun,
+        is_room_unnoticed=wishes.is_room_unnoticed,
+    )
 
 
 def _wish(

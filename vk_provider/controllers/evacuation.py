@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 SETTLE_SECONDS = 0.2
 CHECKS_SECONDS = 15.0
+NUDGE_SECONDS = 15.0
 SURGED, MOVED = "Surged", "SurgeEnded"
 
 
@@ -65,6 +66,7 @@ class Evacuation:
         self._deployments = DeploymentsView(means.client, self._changed.set, timings)
         self._checks = AdmissionChecks(means.client)
         self._begun: Mapping[str, datetime] = {}
+        self._nudged_at = -NUDGE_SECONDS
 
     async def run(self) -> None:
         """Turn until cancelled."""
@@ -113,6 +115,8 @@ class Evacuation:
                 return
         if found.answers and self._means.may_act():
             await self._answer(found, now)
+        if found.is_room_unnoticed and self._means.may_act():
+            await self._nudge(look.picture, now)
 
     def _coming_home(self, look: Look) -> list[PodView]:
         if not self._rules.homecoming.surge:
@@ -130,6 +134,20 @@ class Evacuation:
                 workload.namespace, workload.name, answer.state, answer.message,
             )  # fmt: skip
             self._means.metrics.bursting.admission_answers.labels(answer.state).inc()
+
+    async def _nudge(self, picture: Picture, now: datetime) -> None:
+        """Kueue looks again at what a topology kept out when a node changes, not when a plain pod
+        leaves one (``pkg/controller/tas/resource_flavor.go``); an annotation is change enough."""
+        steady = self._means.clock.steady()
+        home = sorted(node.name for node in picture.home if self._view.selection.is_home(node))
+        if not home or steady - self._nudged_at < NUDGE_SECONDS:
+            return
+        self._nudged_at = steady
+        body = {"metadata": {"annotations": {names.ROOM_MADE_AT: now.isoformat()}}}
+        try:
+            await self._means.client.patch(paths.node(home[0]), body, kind=PatchKind.MERGE)
+        except KubeError as fault:
+            logger.warning("node %s can't be annotated: %s", home[0], fault)
 
     async def _carry_out(self, move: Move) -> bool:
         """Whether the next move may follow: each builds on those before it."""

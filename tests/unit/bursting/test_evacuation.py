@@ -200,3 +200,11 @@ def test_a_check_without_a_time_begins_now() -> None:
     cluster = TinyCluster(workloads=[job(checks_since={})])
     [answer] = planned(cluster).answers
     assert answer.state == "Pending"
+
+
+def test_room_that_kueue_does_not_see_is_told() -> None:
+    """Plain pods that leave a node are no news to it."""
+    kept_out = job(has_quota=False, checks={}, pending_why="topology", count=1)
+    assert planned(TinyCluster(replicas=2, workloads=[kept_out])).is_room_unnoticed
+    assert not planned(TinyCluster(workloads=[kept_out])).is_room_unnoticed
+    assert not planned(TinyCluster(replicas=2, workloads=[job(count=1)])).is_room_unnoticed
