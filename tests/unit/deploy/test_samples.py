@@ -21,7 +21,7 @@ def test_a_shipped_configuration_caps_its_cost(file: Path) -> None:
     """Whoever copies it pays for it, unless its backends have no prices."""
     for node in load_settings([str(file)]).nodes:
         is_free = all(backend.provider in ("fake", "kubernetes") for backend in node.backends)
-        assert is_free or node.placement.budget_usd_per_hour is not None
+        assert is_free or node.placement.budget.node.usd_per_hour is not None
 
 
 def test_there_is_a_sample_for_every_provider_of_ours() -> None:
