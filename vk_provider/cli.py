@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 
 from vk_provider import __version__, doctor, log
 from vk_provider.faults import ConfigError, VkProviderError
-from vk_provider.offline.candidates import configured, with_defaults
+from vk_provider.offline.candidates import configured, with_defaults, with_live_offers
 from vk_provider.offline.explain import explain
 from vk_provider.offline.explain_text import render
 from vk_provider.offline.workloads import read_manifests
 from vk_provider.output import Style, complain, fill_in_streams, say
+from vk_provider.pods.gpus import gpu_request
 from vk_provider.registry import SIMULATORS, installed, load_simulator
 from vk_provider.scaffold import new_provider
 from vk_provider.settings import NodeSettings
@@ -114,8 +115,13 @@ def _explain(arguments: argparse.Namespace) -> int:
         raise ConfigError(str(complaint) for complaint in complaints)
     if arguments.config:
         candidates = configured(load_settings(_files(arguments.config)).nodes)
+    elif arguments.online:
+        raise ConfigError(["--online needs --config: whose account is to be asked?"])
     else:
         candidates = with_defaults()
+    if arguments.online:
+        counts = {gpu_request(workload.pod)[0] for workload in manifests.workloads}
+        candidates = _finish(with_live_offers(candidates, counts))
     reports = explain(manifests, candidates)
     say(render(reports, manifests.ignored, Style.of(sys.stdout)))
     return DONE if all(report.can_run for report in reports) else FAULT
@@ -195,6 +201,8 @@ def _parser() -> argparse.ArgumentParser:
     explanation.add_argument("-f", "--file", action="append", required=True, help=_FILE_HELP)
     config_help = "the nodes' configuration (default: every installed provider's defaults)"
     explanation.add_argument("--config", action="append", metavar="FILE", help=config_help)
+    online_help = "ask the configured accounts for what they offer now, with prices and stock"
+    explanation.add_argument("--online", action="store_true", help=online_help)
 
     names = ", ".join(installed(SIMULATORS)) or "none installed"
     simulate = _command(commands, "simulate", _simulate, f"run a backend's simulator ({names})")

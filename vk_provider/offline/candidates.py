@@ -1,24 +1,27 @@
 """The backends that ``explain`` asks: those of a configuration, or every provider's defaults.
 
 Fed by the configuration or by what is installed; feeds :mod:`.explain`.
-Providers are built and never entered, so nothing here needs an account or a network.
+Providers are built and not entered, so nothing here needs an account or a network, unless somebody
+asks for the catalogues as they are now (:func:`with_live_offers`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vk_provider import __version__
-from vk_provider.faults import ConfigError, FieldProblem
+from vk_provider.faults import ConfigError, FieldProblem, ProviderError
 from vk_provider.fields import MissingSecretProblem
 from vk_provider.node.object import NodeSpec, node_labels
 from vk_provider.offline.explain import Candidate
 from vk_provider.placement.ranking import Policy
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.types import Json
-from vk_provider.provider import ProviderContext
-from vk_provider.registry import create, installed_backends
+from vk_provider.provider import Offer, Provider, ProviderContext, SupportsOffers
+from vk_provider.registry import create, foreign_code, installed_backends
 from vk_provider.settings import (
     PROVIDER_TAINT,
     BackendSettings,
@@ -29,6 +32,8 @@ from vk_provider.settings_file import USER_AGENT, provider_context
 
 _NODE = "virtual-node"
 _CONFIG_PATH = "config"
+ONLINE_SECONDS = 30.0
+"""How long one backend may take to tell all of its offers."""
 
 
 def configured(nodes: Sequence[NodeSettings]) -> tuple[Candidate, ...]:
@@ -51,6 +56,37 @@ def _of_node(node: NodeSettings) -> Iterator[Candidate]:
             provider=create(backend, provider_context(node, backend)),
             policy=Policy(node.placement.policy.value),
         )
+
+
+async def with_live_offers(
+    candidates: Sequence[Candidate], gpu_counts: Collection[int]
+) -> tuple[Candidate, ...]:
+    """The candidates with what their backends offer now for so many GPUs, at their prices.
+
+    Backends are asked side by side, as their configuration says. Why one could not be asked is one
+    of its problems."""
+    return tuple(await asyncio.gather(*(_asked(each, gpu_counts) for each in candidates)))
+
+
+async def _asked(candidate: Candidate, gpu_counts: Collection[int]) -> Candidate:
+    provider = candidate.provider
+    if provider is None or not isinstance(provider, SupportsOffers):
+        return candidate
+    try:
+        with foreign_code(candidate.provider_name, "failed to tell its offers"):
+            return replace(candidate, live=await _live(provider, gpu_counts))
+    except ConfigError as error:
+        return replace(candidate, problems=(*candidate.problems, str(error)))
+
+
+async def _live(provider: Provider, gpu_counts: Collection[int]) -> Mapping[int, Sequence[Offer]]:
+    assert isinstance(provider, SupportsOffers)
+    try:
+        async with asyncio.timeout(ONLINE_SECONDS), provider:
+            return {count: tuple(await provider.list_offers(count)) for count in gpu_counts}
+    except (ProviderError, TimeoutError) as fault:
+        why = str(fault) or f"no answer within {ONLINE_SECONDS:g} s"
+        raise ConfigError([f"its catalogue can't be asked: {why}"]) from fault
 
 
 def with_defaults() -> tuple[Candidate, ...]:

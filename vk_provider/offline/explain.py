@@ -6,8 +6,8 @@ Fed by manifests and by providers that were built and not entered; feeds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from vk_provider.faults import ConfigError, FieldProblem, ProviderError, UnsupportedFieldsError
 from vk_provider.offline.objects import OfflinePod, resolve_offline
@@ -45,7 +45,7 @@ class Candidate:
     """One backend that is asked. ``provider`` None: it can't be built, ``problems`` say why.
 
     ``node`` is the node it would serve; one without a capacity is not configured, so nothing but
-    its taints is known.
+    its taints is known. ``live``: what its backend offers now, by the number of GPUs.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Candidate:
     provider: Provider | None
     problems: tuple[str, ...] = ()
     policy: Policy = Policy.CHEAPEST
+    live: Mapping[int, Sequence[Offer]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,10 @@ def _offers(
     candidate: Candidate, provider: Provider, pod: ResolvedPod
 ) -> tuple[Sequence[Offer], str]:
     """The offers in the order they would be tried, or why there are none."""
-    if isinstance(provider, SupportsKnownOffers):
+    known: Sequence[Offer]
+    if pod.gpu_count in candidate.live:
+        known = candidate.live[pod.gpu_count]
+    elif isinstance(provider, SupportsKnownOffers):
         known = provider.known_offers(pod.gpu_count)
     elif isinstance(provider, SupportsOffers):
         # A catalogue that only the backend knows: the request shows what can be shown.

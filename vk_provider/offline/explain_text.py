@@ -13,9 +13,9 @@ from vk_provider.faults import FieldProblem
 from vk_provider.offline.explain import Judgement, Report
 from vk_provider.offline.workloads import Workload
 from vk_provider.output import Style
-from vk_provider.pods.types import Offer
+from vk_provider.pods.types import Offer, Stock
 
-_PRICE_UNKNOWN = "known only with an account or a simulator"
+_PRICE_UNKNOWN = "known only with an account or a simulator, which --online asks"
 _SHOWN_OFFERS = 8
 
 
@@ -82,7 +82,7 @@ def _prices(offers: Sequence[Offer], style: Style) -> Iterator[str]:
     yield "       offers   in the order they are tried"
     width = max(len(_words(offer)) for offer in named[:_SHOWN_OFFERS])
     for offer in named[:_SHOWN_OFFERS]:
-        yield f"         {_words(offer):{width}}  {_price(offer)}".rstrip()
+        yield f"         {_words(offer):{width}}  {_price(offer)}{_stock(offer)}".rstrip()
     if len(named) > _SHOWN_OFFERS:
         yield f"         and {len(named) - _SHOWN_OFFERS} more"
 
@@ -94,6 +94,10 @@ def _words(offer: Offer) -> str:
 
 def _price(offer: Offer) -> str:
     return "" if offer.usd_per_hour is None else f"{offer.usd_per_hour:.4g} USD/h"
+
+
+def _stock(offer: Offer) -> str:
+    return "" if offer.stock is Stock.UNKNOWN else f", stock {offer.stock.lower()}"
 
 
 def _field(workload: Workload, path: str, message: str, style: Style, mark: str) -> str:

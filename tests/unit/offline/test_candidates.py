@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from vk_provider.offline.candidates import configured, with_defaults
+from vk_provider.offline.candidates import configured, with_defaults, with_live_offers
 from vk_provider.placement.ranking import Policy
 from vk_provider.settings_file import load_settings
 
@@ -100,3 +101,35 @@ def test_the_test_kit_is_no_candidate() -> None:
 
     assert "runpod" in names
     assert "fake" not in names
+
+
+async def test_what_backends_offer_now_is_asked_for_once_per_count(tmp_path: Path) -> None:
+    """And the candidate keeps it, beside all that it was."""
+    file = tmp_path / "nodes.yaml"
+    offers = "[{name: small, gpuType: T4, usdPerHour: 0.2}]"
+    config = f"provider: fake, config: {{offers: {offers}}}}}"
+    file.write_text(NODE.replace("provider: fake}", config))
+    before = configured(load_settings([str(file)]).nodes)
+
+    first, second = await with_live_offers(before, {1, 2})
+
+    assert (first.name, second.name) == ("a", "b")
+    assert set(first.live) == {1, 2}
+    assert [each.usd_per_hour for each in first.live[1]] == [0.2]
+    assert first.problems == ()
+
+
+async def test_a_backend_that_can_not_be_asked_has_a_problem(tmp_path: Path) -> None:
+    """In the backend's words; one without a catalogue is not asked at all."""
+    file, faults = tmp_path / "nodes.yaml", tmp_path / "faults.json"
+    faults.write_text('{"offers": "ProviderDenied"}')
+    block = f"config: {{faultsFile: {faults}}}"
+    file.write_text(NODE.replace("provider: fake}", f"provider: fake, {block}}}"))
+    asked, other = configured(load_settings([str(file)]).nodes)
+    without = replace(other, provider=None)
+
+    failed, untouched = await with_live_offers((asked, without), {0})
+
+    assert untouched == without
+    assert failed.live == {}
+    assert failed.problems[0].startswith("its catalogue can't be asked: ")

@@ -1,6 +1,7 @@
 """Explain: each backend's answer to each workload, with every reason."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Self, cast
 
 import pytest
@@ -339,3 +340,20 @@ def test_a_key_that_a_supplied_object_lacks_is_a_reason() -> None:
 def test_services_are_announced_where_they_can_be_reached() -> None:
     """The variables of a node that reaches ClusterIPs; offline there are no Services."""
     assert judgement(deployment(), candidate(Backend(reaches_services=True))).can_run
+
+
+def test_live_offers_beat_what_is_known_offline() -> None:
+    """With prices, wishes about them are checked, and the cheapest comes first."""
+    live = (
+        Offer("dear", "A100", 1, gpu_memory_gib=80, usd_per_hour=2.0),
+        Offer("cheap", "L40S", 1, gpu_memory_gib=48, usd_per_hour=0.9),
+        Offer("small", "L4", 1, gpu_memory_gib=24, usd_per_hour=0.4),
+    )
+    one = replace(candidate(Catalogue([Offer("known", "L4", 1)])), live={1: live})
+    wish = "{vk-provider.dev/min-gpu-memory: 40Gi, vk-provider.dev/max-price: '1.0'}"
+    gpu = "resources: {limits: {nvidia.com/gpu: 1}}"
+
+    found = judgement(deployment(container=gpu, annotations=wish), one)
+
+    assert [offer.id for offer in found.offers] == ["cheap"]
+    assert not [note for note in found.notes if "annotations" in note.path]

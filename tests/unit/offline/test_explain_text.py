@@ -12,7 +12,7 @@ from vk_provider.offline.workloads import Workload, read_manifests
 from vk_provider.output import Style
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.references import ObjectKey
-from vk_provider.provider import FieldNote, Offer
+from vk_provider.provider import FieldNote, Offer, Stock
 from vk_provider.yaml_documents import parse_documents
 
 JOB = "kind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"
@@ -40,7 +40,7 @@ def test_a_backend_that_can_shows_its_request() -> None:
         Job default/j  f.yaml:1
 
           yes  runpod
-               price    known only with an account or a simulator
+               price    known only with an account or a simulator, which --online asks
                note  spec.template.spec.containers[0].livenessProbe: not run
                request
                  image: x
@@ -102,7 +102,7 @@ def test_offers_are_a_table() -> None:
     """In the order they are tried, with the price where there is one."""
     offers = (
         Offer("a", "NVIDIA L40S", 1, data_center="EU-1", usd_per_hour=0.86),
-        Offer("b", "NVIDIA A40", 2, usd_per_hour=12),
+        Offer("b", "NVIDIA A40", 2, usd_per_hour=12, stock=Stock.LOW),
         Offer("c", data_center="US-1"),
     )
 
@@ -111,7 +111,7 @@ def test_offers_are_a_table() -> None:
     assert lines[3:7] == [
         "       offers   in the order they are tried",
         "         1 x NVIDIA L40S in EU-1  0.86 USD/h",
-        "         2 x NVIDIA A40           12 USD/h",
+        "         2 x NVIDIA A40           12 USD/h, stock low",
         "         US-1",
     ]
 
