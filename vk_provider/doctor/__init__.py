@@ -14,6 +14,7 @@ from typing import Protocol, cast
 
 CHECKUPS: Mapping[str, str] = {
     "scoring": "whether the scheduler would prefer home; places probes that nobody can start",
+    "descheduler": "whether pods would come home, at which pace, and who would undo it",
     "kueue": "whether Kueue and the scheduler let training push inference out",
 }
 """Name and summary; the module has the name."""
