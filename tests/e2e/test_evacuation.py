@@ -52,6 +52,17 @@ def _queue() -> list[Json]:
     return [check, *objects]
 
 
+def _autoscaler() -> Json:
+    """It would lower the replicas at once to its maximum."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "chat"}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "chat", "namespace": "default"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": GPUS},
+    }
+
+
 @asynccontextmanager
 async def _node(bed: ControlPlane, deadline: int, **spec: Any) -> AsyncIterator[NodeUnderTest]:
     """A node that takes part, and training that is held for so many seconds."""
@@ -74,7 +85,7 @@ async def at_queue(bed: ControlPlane) -> AsyncIterator[Workloads]:
     """The namespace whose LocalQueue feeds the ClusterQueue; empty again afterwards."""
     workloads = Workloads(bed, "default")
     yield workloads
-    await workloads.kubectl("delete", "jobs,deployments", "--all", "--timeout=60s")
+    await workloads.kubectl("delete", "jobs,deployments,hpa", "--all", "--timeout=60s")
     await workloads.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
 
 
@@ -82,10 +93,11 @@ async def test_training_is_let_in_after_inference_has_moved(
     bed: ControlPlane, at_queue: Workloads
 ) -> None:
     """All replicas are Ready outside before the first leaves home, although the leader is killed
-    in between, and nothing is left behind."""
+    in between and an autoscaler minds the number, and nothing is left behind."""
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(_node(bed, 120))
         await serving(node, at_queue)
+        await bed.apply([_autoscaler()])
         least = Least(at_queue, node.name)
         _ = await stack.enter_async_context(running(least.run()))
 
@@ -100,6 +112,9 @@ async def test_training_is_let_in_after_inference_has_moved(
         await stage.placed(at_queue, node.name, (0, GPUS))
         costs = {p["metadata"]["annotations"].get(COST) for p in await at_queue.pods("app=chat")}
         assert costs <= {None, "-100"}
+        path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/chat"
+        scaler = (await bed.request_json("GET", path))["spec"]
+        assert (scaler["minReplicas"], scaler["maxReplicas"]) == (1, GPUS)
 
 
 async def test_at_the_deadline_training_wins(bed: ControlPlane, at_queue: Workloads) -> None:
