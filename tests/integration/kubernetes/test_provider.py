@@ -36,7 +36,7 @@ from vk_provider.pods.types import (
     LogOptions,
     ResolvedPod,
 )
-from vk_provider.provider import IMPLICIT_OFFER, ProviderContext
+from vk_provider.provider import IMPLICIT_OFFER, InstanceEvent, ProviderContext
 from vk_provider.streams import ExecRequest
 from vk_provider.testing.builders import CLUSTER_ID, NODE_NAME, make_container, make_resolved_pod
 from vk_provider.testing.contract_client import ScriptedClient
@@ -64,6 +64,19 @@ class Bench:
         path = f"/api/v1/namespaces/{self.other.namespace}/{kind}"
         found = (await self.other.bed.get_json(path))["items"]
         return [each for each in found if "vk-provider.dev/home-node" in _labels(each)]
+
+    async def say(self, about: Reference, reason: str, message: str) -> None:
+        """An Event of the other cluster about an instance."""
+        involved = {"kind": "Pod", "namespace": about.namespace, "name": about.name}
+        event = {
+            "metadata": {"generateName": "said-"},
+            "involvedObject": {**involved, "uid": about.uid},
+            "type": "Warning",
+            "reason": reason,
+            "message": message,
+        }
+        path = f"/api/v1/namespaces/{about.namespace}/events"
+        await self.other.bed.request_json("POST", path, event)
 
 
 def _labels(each: dict[str, Any]) -> dict[str, str]:
@@ -229,6 +242,41 @@ async def test_removal_by_somebody_else_is_pushed(bench: Bench) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
     assert last.ended_by is EndCause.LOST
+
+
+async def test_what_the_other_cluster_says_of_an_instance_is_told(bench: Bench) -> None:
+    """Of this one, in its words, from the moment on when somebody listens."""
+    told: asyncio.Queue[InstanceEvent] = asyncio.Queue()
+
+    async def listen() -> None:
+        async for each in bench.provider.watch_events():
+            told.put_nowait(each)
+
+    reference = await bench.create(make_resolved_pod())
+    listening = asyncio.create_task(listen())
+    try:
+
+        async def arrived() -> bool:
+            await bench.say(reference, "BackOff", "restarting failed container")
+            return not told.empty()
+
+        await eventually(arrived, "an event of the instance", seconds=20, interval=0.2)
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+    ref = InstanceRef(str(reference))
+    assert told.get_nowait() == InstanceEvent(
+        ref, "Warning", "BackOff", "restarting failed container"
+    )
+
+
+async def test_events_that_may_not_be_read_are_a_refusal(bench: Bench) -> None:
+    """An older Role lacks the right; the core says so once and tries ever more rarely."""
+    refusal = status(403, "Forbidden", 'User "x" cannot list resource "events"')
+    bench.proxy.interfere = always("GET", "/events", refusal)
+    with pytest.raises(DeniedError):
+        await anext(aiter(bench.provider.watch_events()))
 
 
 async def test_a_token_that_rotates_is_read_again(bench: Bench) -> None:
