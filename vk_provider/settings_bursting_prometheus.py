@@ -1,8 +1,8 @@
 """The block ``prometheus`` of kind ``Bursting``: a second opinion on whether home has room. Pure.
 
 Fed by :mod:`vk_provider.settings_bursting`; read by ``controllers.prometheus``. The default queries
-need kube-state-metrics and, for queued training, Kueue; ``{resource}`` is the resource as
-kube-state-metrics writes it, ``{gpus}`` the GPUs of one pod.
+need kube-state-metrics and, for queued training, Kueue's own; ``{resource}`` is the resource as
+kube-state-metrics writes it, ``{resource_name}`` as Kueue does, ``{gpus}`` the GPUs of one pod.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SLOTS = (
     f" and on (node) ({_USABLE})) - on (node) (({_REQUESTED}) or on (node) ({_USABLE}) * 0), 0)"
     " / {gpus}))"
 )
-TRAINING_WAITING = (
+_UNSCHEDULABLE = (
     "(sum(max by (namespace,pod,uid,container) "
     '(kube_pod_container_resource_requests{resource="{resource}"})'
     " * on (namespace,pod,uid) group_left () max by (namespace,pod,uid) "
@@ -41,6 +41,12 @@ TRAINING_WAITING = (
     " * on (namespace,pod,uid) group_left () max by (namespace,pod,uid) "
     '(kube_pod_info{priority_class=~"training.*"})) or vector(0))'
 )
+_QUEUED = (
+    '(sum(kueue_cluster_queue_resource_pending{resource="{resource_name}"}) or vector(0))'
+    ' + ((sum(kueue_cluster_queue_resource_reservation{resource="{resource_name}"})'
+    ' - sum(kueue_cluster_queue_resource_usage{resource="{resource_name}"})) or vector(0))'
+)
+TRAINING_WAITING = f"{_UNSCHEDULABLE} + {_QUEUED}"
 AGE = 'time() - max(timestamp(kube_node_status_allocatable{resource="{resource}"}))'
 
 

@@ -50,7 +50,7 @@ class PrometheusReader:
         """Set once it was asked, whatever the answer."""
         self._client = client
         self._queries = queries
-        self._resource = "".join(c if c.isalnum() else "_" for c in resource)
+        self._resource = resource
         self._shapes = shapes
         self._clock = clock
         self._reading: _Reading | None = None
@@ -94,8 +94,7 @@ class PrometheusReader:
         return PrometheusSignal(max(0.0, age), False, round(nodes), slots, waiting)
 
     async def _number(self, query: str, gpus: int = 1) -> float | None:
-        promql = query.replace("{resource}", self._resource).replace("{gpus}", str(gpus))
-        return await self._client.number(promql)
+        return await self._client.number(filled_in(query, self._resource, gpus))
 
     def _complain(self, words: str) -> None:
         if words and words != self._complaint:
@@ -103,3 +102,10 @@ class PrometheusReader:
         elif not words and self._complaint:
             logger.info("the second signal is back")
         self._complaint = words
+
+
+def filled_in(query: str, resource: str, gpus: int = 1) -> str:
+    """A query with its placeholders replaced: PromQL has braces of its own."""
+    sanitized = "".join(c if c.isalnum() else "_" for c in resource)
+    named = query.replace("{resource}", sanitized).replace("{resource_name}", resource)
+    return named.replace("{gpus}", str(gpus))
