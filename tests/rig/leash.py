@@ -64,20 +64,24 @@ def sweep(temp: Path) -> list[Path]:
 
 def remove(folder: Path) -> None:
     """Remove a bed's folder, but nothing that is mounted in it: a kubelet's volumes, for one."""
-    for mounted in reversed(mounts_below(folder)):
+    for mounted in reversed(mounts_below(folder, _mounts())):
         _umount(mounted)
-    if not mounts_below(folder):
+    if not mounts_below(folder, _mounts()):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def mounts_below(folder: Path) -> list[str]:
+def mounts_below(folder: Path, mountinfo: str) -> list[str]:
     """Where something is mounted below a folder, in the order of mounting."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    except OSError:
-        return []  # no Linux: nobody mounts anything there
-    points = [line.split()[4].encode().decode("unicode_escape") for line in lines]
+    fields = [line.split() for line in mountinfo.splitlines()]
+    points = [each[4].encode().decode("unicode_escape") for each in fields]
     return [point for point in points if point.startswith(f"{folder}/")]
+
+
+def _mounts() -> str:
+    try:
+        return Path("/proc/self/mountinfo").read_text()
+    except OSError:
+        return ""  # no Linux: nobody mounts anything there
 
 
 def _umount(point: str) -> None:

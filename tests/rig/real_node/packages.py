@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CNI_PLUGINS = Path("/usr/lib/cni")
@@ -41,11 +41,11 @@ class MissingPackagesError(RuntimeError):
     """Programs are missing; says which line installs them."""
 
 
-def missing() -> list[str]:
-    """Return the packages that are not there, in the order of the table."""
+def missing(packages: Mapping[str, tuple[str, ...]] = PACKAGES) -> list[str]:
+    """Return the packages of which a program is not there, in the order of the table."""
     return [
         package
-        for package, programs in PACKAGES.items()
+        for package, programs in packages.items()
         if not all(
             shutil.which(program, path=search_path()) or _is_file(program) for program in programs
         )
@@ -68,13 +68,16 @@ def require(*, install: bool) -> None:
             subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
         absent = missing()
     if absent:
-        lines = "\n".join(f"  {' '.join(line)}" for line in _lines(absent))
-        raise MissingPackagesError(
-            f"a real node needs programs that are not here; run as root:\n{lines}"
-        )
+        raise MissingPackagesError(advice(absent))
 
 
-def _lines(packages: list[str]) -> list[list[str]]:
+def advice(absent: Sequence[str]) -> str:
+    """What to type."""
+    lines = "\n".join(f"  {' '.join(line)}" for line in _lines(absent))
+    return f"a real node needs programs that are not here; run as root:\n{lines}"
+
+
+def _lines(packages: Sequence[str]) -> list[list[str]]:
     return [
         ["apt-get", "update", "-q"],
         ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages],
