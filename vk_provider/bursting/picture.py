@@ -270,4 +270,4 @@ class Selection:
 
 def matches(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Whether every wanted label is there with its value."""
-    return all(labels.get(key) == value for key, value in wanted.items())
+    return wanted.items() <= labels.items()

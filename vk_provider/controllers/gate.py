@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 0.5
 IDLE_SECONDS = 5.0
-SETTLE_SECONDS = 0.1
+SETTLE_SECONDS = 0.2
 FIRST_ANSWER_SECONDS = 15.0
 
 
