@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.official import report, suite
-from tests.official.reference import specs
+from tests.official.reference import VERSION, specs
 from tests.official.world import world
 from tests.rig import builds
 from tests.rig.builds import BuildError
@@ -40,8 +40,8 @@ def main() -> int:
     try:
         packages.require(install=chosen.install)
         # Before the network is left: a build may have to download.
-        builds.build_all([*CONTROL_PLANE, *NODE, "coredns"])
-        images.archives()
+        builds.build_all([*CONTROL_PLANE, *NODE, "coredns"], VERSION)
+        images.archives(VERSION)
         return enclosure.run([sys.executable, "-m", "tests.official", _ENCLOSED, *sys.argv[1:]])
     except (BuildError, EnclosureError, MissingPackagesError, ToolchainError, OSError) as error:
         print(error, file=sys.stderr)

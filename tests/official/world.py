@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.official.reference import VERSION
 from tests.rig import identity
 from tests.rig.access import ApiError
 from tests.rig.control_plane import ControlPlane
@@ -39,9 +40,12 @@ _WITH_ENDPOINTS = ("--endpoint-reconciler-type=lease",)
 async def world() -> AsyncIterator[ControlPlane]:
     """Bring everything up; gives the home cluster once its node is Ready."""
     async with (
-        ControlPlane(address=network.NODE_ADDRESS, audit=False) as other,
+        ControlPlane(version=VERSION, address=network.NODE_ADDRESS, audit=False) as other,
         ControlPlane(
-            address=network.HOME_ADDRESS, audit=False, apiserver_args=_WITH_ENDPOINTS
+            version=VERSION,
+            address=network.HOME_ADDRESS,
+            audit=False,
+            apiserver_args=_WITH_ENDPOINTS,
         ) as home,
     ):
         network.prepare_kernel(other.folder / "kernel")

@@ -50,8 +50,9 @@ state = "{folder}/state"
 class ContainerRuntime:
     """One containerd."""
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: Processes, version: str) -> None:
         self._processes = processes
+        self._version = version
         self.folder = processes.folder / "containerd"
 
     @property
@@ -61,7 +62,7 @@ class ContainerRuntime:
 
     async def start(self) -> None:
         """Start it and import all images; returns when pods can be made."""
-        archives = await asyncio.to_thread(images.archives)
+        archives = await asyncio.to_thread(images.archives, self._version)
         self._configure()
         containerd = str(shutil.which("containerd", path=search_path()))
         command = [containerd, "--config", str(self.folder / "config.toml")]

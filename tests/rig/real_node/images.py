@@ -44,9 +44,12 @@ http {
 """
 
 
-def archives() -> list[Path]:
-    """The archives of all images, making them first if the cache lacks them."""
-    programs = builds.build_all(["agnhost", "nonewprivs"])
+def archives(version: str) -> list[Path]:
+    """The archives of all images, making them first if the cache lacks them.
+
+    `version` is the Kubernetes release whose agnhost is in them.
+    """
+    programs = builds.build_all(["agnhost", "nonewprivs"], version)
     target = cache_folder() / "bin" / f"images-{_key(programs)}"
     if not target.exists():
         with build_lock():

@@ -35,7 +35,7 @@ class RealNode:
 
     def __init__(self, bed: ControlPlane) -> None:
         self.bed = bed
-        self.runtime = ContainerRuntime(bed)
+        self.runtime = ContainerRuntime(bed, bed.kube_version)
         self.folder = bed.folder / "kubelet"
 
     async def start(self) -> None:
