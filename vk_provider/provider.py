@@ -97,6 +97,7 @@ __all__ = [
     "SupportsLogs",
     "SupportsOffers",
     "SupportsPortForward",
+    "SupportsPricing",
     "SupportsRefresh",
     "SupportsSpend",
     "SupportsStats",
@@ -218,6 +219,15 @@ class SupportsKnownOffers(Protocol):
     def known_offers(self, gpu_count: int) -> Sequence[Offer]:
         """What could carry ``gpu_count`` GPUs as far as the configuration alone tells, in the
         configured order of preference. Prices are None where only an account knows them."""
+
+
+@runtime_checkable
+class SupportsPricing(Protocol):
+    """What an offer costs depends on the pod's own size as well."""
+
+    def priced(self, pod: ResolvedPod, offer: Offer) -> Offer:
+        """The same offer at what this pod would pay, as far as that is known: pure, offline, and
+        never a fault. The core ranks and reserves by it, and hands it to ``create_instance``."""
 
 
 @runtime_checkable

@@ -37,11 +37,13 @@ from modal.sandbox._impl_v2 import auth_metadata
 from modal.sandbox._sandbox import impl_class_for_sandbox_id
 from modal_proto import api_pb2
 
-from vk_provider_modal.facts import LogPiece, Refusal, Result
+from vk_provider_modal.facts import Costs, LogPiece, Refusal, Result
 from vk_provider_modal.messages import (
+    cost_request,
     created_name,
     ended_result,
     failure_words,
+    group_costs,
     retry_after,
     terminal_info,
     tunnel_address,
@@ -171,6 +173,10 @@ class _Careful(_Client):
             container_id=None,
         )
 
+    async def costs(self, request: api_pb2.SandboxGetTimeRangeStatsRequest, seconds: float) -> Any:
+        """One page of what sandboxes cost."""
+        return await self._stub.SandboxGetTimeRangeStats(request, retry=None, timeout=seconds)
+
     async def rates(self, seconds: float) -> Mapping[str, str]:
         """What the workspace pays, as the service names it."""
         request = api_pb2.WorkspaceBillingRatesRequest()
@@ -272,6 +278,18 @@ class Client:
         with refusals(operation):
             found: Mapping[str, str] = await self._client.rates.aio(self._seconds)
         return found
+
+    async def costs(self, operation: str, question: Costs) -> Mapping[str, float]:
+        """What sandboxes cost in USD, by the value of one of their tags."""
+        request = cost_request(self.app_id, question)
+        found: dict[str, float] = {}
+        while True:
+            with refusals(operation):
+                page = await self._client.costs.aio(request, self._seconds)
+            found.update(group_costs(page, question.group_by))
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
 
     async def log_pieces(
         self, sandbox_id: str, since: datetime | None, until: datetime, tail: int

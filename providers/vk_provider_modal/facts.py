@@ -56,6 +56,15 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """What is to be known of a bill: by which tag, from when to when. ``until`` None is now."""
+
+    group_by: str
+    since: datetime
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogPiece:
     """A piece of output as Modal keeps it: part of a line, or several."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from vk_provider_modal.facts import Result, Sandbox
 from vk_provider_modal.observe import is_gone, is_known
-from vk_provider_modal.stamp import Mark, read_mark
+from vk_provider_modal.stamp import UID, Mark, read_mark
 
 FORGET_SECONDS = 25 * 3600
 """Longer than any sandbox lives: older ones can't concern a pod that still waits for news."""
@@ -27,6 +27,8 @@ class Memory:
     running: dict[str, tuple[Sandbox, Mark]] = field(default_factory=dict)
     ended: dict[str, tuple[Sandbox, Mark]] = field(default_factory=dict)
     ordered: set[str] = field(default_factory=set)
+    billed: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Tag of a pod -> its sandbox and when that was made: bills come later than ends."""
     has_looked_back: bool = False
 
     def created(self, sandbox: Sandbox) -> None:
@@ -34,6 +36,7 @@ class Memory:
         mark = self._mark(sandbox)
         if mark is not None:
             self.running.setdefault(sandbox.id, (sandbox, mark))
+            self.billed[sandbox.tags[UID]] = (sandbox.id, sandbox.created_at)
 
     def deleted(self, sandbox_id: str) -> None:
         """Modal took our order: an ended one is forgotten, a running one awaited no more."""
@@ -59,6 +62,9 @@ class Memory:
             key: known
             for key, known in self.ended.items()
             if now < known[0].created_at + FORGET_SECONDS
+        }
+        self.billed = {
+            tag: known for tag, known in self.billed.items() if now < known[1] + FORGET_SECONDS
         }
         return list(missing)
 
@@ -96,6 +102,7 @@ class Memory:
         return [*self.running.values(), *self.ended.values()]
 
     def _keep(self, sandbox: Sandbox, mark: Mark, before: dict[str, tuple[Sandbox, Mark]]) -> None:
+        self.billed[sandbox.tags[UID]] = (sandbox.id, sandbox.created_at)
         earlier = before.get(sandbox.id)
         if earlier is not None and not sandbox.tunnels:
             sandbox = replace(sandbox, tunnels=earlier[0].tunnels)

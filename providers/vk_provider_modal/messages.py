@@ -10,7 +10,7 @@ from typing import Any
 from grpclib import GRPCError
 from modal_proto import api_pb2
 
-from vk_provider_modal.facts import Result, Sandbox
+from vk_provider_modal.facts import Costs, Result, Sandbox
 
 
 def created_name(request: object) -> str:
@@ -52,6 +52,27 @@ def tunnel_address(tunnel: Any) -> str:
     if tunnel.unencrypted_host:
         return f"{tunnel.unencrypted_host}:{tunnel.unencrypted_port}"
     return f"https://{tunnel.host}" + ("" if tunnel.port == 443 else f":{tunnel.port}")
+
+
+def cost_request(app_id: str, question: Costs) -> api_pb2.SandboxGetTimeRangeStatsRequest:
+    """What the service is asked for a bill."""
+    request = api_pb2.SandboxGetTimeRangeStatsRequest(
+        app_id=app_id, group_by_tags=[question.group_by]
+    )
+    request.since.FromDatetime(question.since)
+    if question.until is not None:
+        request.until.FromDatetime(question.until)
+    return request
+
+
+def group_costs(page: api_pb2.SandboxGetTimeRangeStatsResponse, group_by: str) -> dict[str, float]:
+    """Tag -> USD, without those that carry no such tag."""
+    found: dict[str, float] = {}
+    for group in page.groups:
+        tag = group.tags[group_by].value if group_by in group.tags else ""
+        if tag:
+            found[tag] = float(group.cost_str or group.cost)
+    return found
 
 
 def terminal_info(columns: int, rows: int) -> api_pb2.PTYInfo:

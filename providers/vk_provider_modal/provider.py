@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Self
 
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError, RejectedError
@@ -25,8 +26,9 @@ from vk_provider.provider import (
     ProviderContext,
     ProviderTraits,
     ResolvedPod,
+    SpendReport,
 )
-from vk_provider_modal import attaching, explain, logs, offers, streams, tunnels
+from vk_provider_modal import attaching, bill, explain, logs, offers, pricing, streams, tunnels
 from vk_provider_modal.config import ModalConfig, parse_config
 from vk_provider_modal.stamp import app_name
 from vk_provider_modal.survey import Survey
@@ -73,6 +75,8 @@ class ModalProvider(_Streams):
         super().__init__(workspace, survey)
         self._config = config
         self._traits = _traits(config)
+        self._rates = pricing.rates_of({}, config)
+        """What cores and memory cost, as the account last told."""
 
     @property
     def traits(self) -> ProviderTraits:
@@ -109,8 +113,16 @@ class ModalProvider(_Streams):
         rates: Mapping[str, str] = {}
         # Prices are for tokens that may see the bill; sandboxes can be made without.
         with suppress(RejectedError):
-            rates = await self._workspace.rates() if gpu_count else {}
-        return offers.offers(gpu_count, self._config, offers.numbers(rates))
+            rates = await self._workspace.rates()
+        numbers = offers.numbers(rates)
+        self._rates = pricing.rates_of(numbers, self._config)
+        return offers.offers(gpu_count, self._config, numbers)
+
+    def priced(self, pod: ResolvedPod, offer: Offer) -> Offer:
+        return pricing.priced(pod, offer, self._rates)
+
+    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
+        return await bill.read_spend(self._workspace, self._survey.bills_to, since)
 
     def known_offers(self, gpu_count: int) -> Sequence[Offer]:
         return offers.known_offers(gpu_count, self._config)

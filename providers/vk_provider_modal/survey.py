@@ -41,6 +41,11 @@ class Survey:
         """Modal took our order to end one."""
         self._memory.deleted(sandbox_id)
 
+    def bills_to(self, tag: str) -> str | None:
+        """The sandbox of the pod with this tag, also some time after it is gone."""
+        known = self._memory.billed.get(tag)
+        return None if known is None else known[0]
+
     async def observations(self) -> Sequence[Observation]:
         """Every sandbox of the cluster that is there, or has ended and was not deleted."""
         # One walk at a time: two would take turns in forgetting what the other has learnt.

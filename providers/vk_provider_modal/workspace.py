@@ -35,7 +35,7 @@ from vk_provider_modal.client import (
     refusals,
 )
 from vk_provider_modal.config import ModalConfig
-from vk_provider_modal.facts import LogPiece, Result, Sandbox
+from vk_provider_modal.facts import Costs, LogPiece, Result, Sandbox
 from vk_provider_modal.messages import listed_sandbox
 from vk_provider_modal.processes import Process
 
@@ -186,6 +186,12 @@ class Workspace:
         client = await self._connection.client()
         with self._connection.faults():
             return await client.rates(RATES)
+
+    async def costs(self, question: Costs) -> Mapping[str, float]:
+        """What sandboxes cost in USD, by the value of one of their tags."""
+        client = await self._connection.client()
+        with self._connection.faults():
+            return await client.costs(RATES, question)
 
     async def start_process(self, sandbox_id: str, start: Start) -> Process:
         """Run a command in a sandbox that runs."""

@@ -32,6 +32,7 @@ from vk_provider.provider import (
     ResolvedPod,
     SpendReport,
     SupportsOffers,
+    SupportsPricing,
     SupportsSpend,
 )
 from vk_provider.settings import BackendSettings
@@ -74,6 +75,12 @@ class Backend:
         if isinstance(kept, ProviderError):
             raise kept
         return kept
+
+    def priced(self, resolved: ResolvedPod, offers: Sequence[Offer]) -> Sequence[Offer]:
+        """The offers at what this pod would pay for them."""
+        if not isinstance(self.provider, SupportsPricing):
+            return offers
+        return tuple(self.provider.priced(resolved, offer) for offer in offers)
 
     async def _ask(
         self, provider: SupportsOffers, gpu_count: int

@@ -146,7 +146,7 @@ class Preparer:
         faults: list[str] = []
         for backend in self._backends.values():
             try:
-                offers = await backend.offers(resolved.gpu_count)
+                offers = backend.priced(resolved, await backend.offers(resolved.gpu_count))
             except ProviderError as fault:
                 faults.append(f"{backend.name}: {fault}")
                 if isinstance(fault, DeniedError):

@@ -1,4 +1,4 @@
-"""The control plane's calls but for sandboxes: Apps, Secrets, Volumes, images, output, prices.
+"""The control plane's calls but for sandboxes: Apps, Secrets, Volumes, images, output.
 
 Each function takes the workspace and one request and gives the answer.
 Fed by ``service``; rests on ``sandboxes``.
@@ -14,9 +14,9 @@ from typing import Any
 
 from modal_proto import api_pb2
 
+from vk_provider_modal.simulator.bill import costs, rates
 from vk_provider_modal.simulator.lines import MOST_LINES, SOURCES, logs, printed
 from vk_provider_modal.simulator.model import (
-    GPU_USD_PER_SECOND,
     STATUSES,
     RefusalError,
 )
@@ -158,12 +158,6 @@ async def sandbox_router_access(
     return api_pb2.SandboxGetCommandRouterAccessResponse(url=state.url, jwt=_token())
 
 
-async def rates(state: State, request: Any) -> api_pb2.WorkspaceBillingRatesResponse:
-    """``WorkspaceBillingRates``: by the second, as the price page has them."""
-    table = {f"gpu_{name}": f"{rate:.6f}" for name, rate in GPU_USD_PER_SECOND.items()}
-    return api_pb2.WorkspaceBillingRatesResponse(rates=table)
-
-
 async def workspace(state: State, request: Any) -> api_pb2.WorkspaceNameLookupResponse:
     """``WorkspaceNameLookup``."""
     return api_pb2.WorkspaceNameLookupResponse(username="simulated")
@@ -184,6 +178,7 @@ UNARY: Mapping[str, Work] = {
     "AppCountLogs": count_logs,
     "AppFetchLogs": fetch_logs,
     "WorkspaceBillingRates": rates,
+    "SandboxGetTimeRangeStats": costs,
     "WorkspaceNameLookup": workspace,
 }
 STREAMED: Mapping[str, StreamedWork] = {"ImageJoinStreaming": build_image}

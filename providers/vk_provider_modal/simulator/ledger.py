@@ -102,6 +102,15 @@ class Ledger:
         chosen = self.charges if charges is None else charges
         return sum(charge.usd_per_hour * charge.seconds(now) / 3600 for charge in chosen)
 
+    def between(self, since: float, until: float) -> dict[str, float]:
+        """What each sandbox cost from one moment to another."""
+        found: dict[str, float] = defaultdict(float)
+        stretch = Charge("", 0.0, since, Owner(), until)
+        for charge in self.charges:
+            if (seconds := charge.overlap(stretch)) > 0:
+                found[charge.instance] += charge.usd_per_hour * seconds / 3600
+        return dict(found)
+
     def report(self, now: float) -> dict[str, Any]:
         """The whole bill as JSON."""
         doubles = [asdict(double) for double in self.double_billed()]

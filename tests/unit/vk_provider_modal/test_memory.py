@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from vk_provider_modal.facts import Result, Sandbox
-from vk_provider_modal.memory import Memory
-from vk_provider_modal.stamp import stamp_tags
+from vk_provider_modal.memory import FORGET_SECONDS, Memory
+from vk_provider_modal.stamp import UID, stamp_tags
 
 from vk_provider.pods.types import IMPLICIT_OFFER
 from vk_provider.testing.builders import CLUSTER_ID, make_stamp
@@ -129,3 +129,18 @@ def test_addresses_are_asked_for_once_and_kept() -> None:
 
     assert memory.without_tunnels() == []
     assert memory.all()[0][0].tunnels == {80: "https://a"}
+
+
+def test_a_pods_sandbox_is_known_as_long_as_a_bill_may_come() -> None:
+    """Also after it is gone."""
+    memory = Memory(CLUSTER_ID)
+    tag = sandbox().tags[UID]
+    memory.created(sandbox())
+    memory.take([sandbox()], NOW)
+    memory.deleted("sb-app-1")
+    memory.take([], NOW)
+    memory.settle("sb-app-1", None)
+
+    assert memory.billed[tag][0] == "sb-app-1"
+    memory.take([], NOW + FORGET_SECONDS + 1)
+    assert memory.billed == {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 from grpclib import GRPCError, Status
 from modal_proto import api_pb2
-from vk_provider_modal.facts import Result
+from vk_provider_modal.facts import Costs, Result
 from vk_provider_modal.messages import (
+    cost_request,
     created_name,
     ended_result,
     failure_words,
+    group_costs,
     listed_sandbox,
     retry_after,
     terminal_info,
@@ -94,3 +97,30 @@ def test_a_terminal_has_a_size() -> None:
     assert SimpleNamespace(rows=info.winsz_rows, columns=info.winsz_cols) == SimpleNamespace(
         rows=43, columns=132
     )
+
+
+def test_a_bill_is_asked_for_by_tag_and_hour() -> None:
+    """The hour under way has no end."""
+    hour = datetime(2027, 1, 1, 5, tzinfo=UTC)
+
+    whole = cost_request("ap-1", Costs("vk.uid", hour, hour + timedelta(hours=1)))
+    begun = cost_request("ap-1", Costs("vk.uid", hour))
+
+    assert (whole.app_id, list(whole.group_by_tags)) == ("ap-1", ["vk.uid"])
+    assert whole.until.ToDatetime(UTC) - whole.since.ToDatetime(UTC) == timedelta(hours=1)
+    assert not begun.HasField("until")
+
+
+def test_costs_are_exact_and_those_of_nobody_are_left_out() -> None:
+    """The text has all the digits, the number is what elder services have."""
+    group, value = api_pb2.SandboxStatsGroup, api_pb2.SandboxStatsGroup.TagValue
+    page = api_pb2.SandboxGetTimeRangeStatsResponse(
+        groups=[
+            group(tags={"vk.uid": value(value="a")}, cost=0.1, cost_str="0.12345678"),
+            group(tags={"vk.uid": value(value="b")}, cost=0.25),
+            group(tags={"vk.uid": value()}, cost=7),
+            group(cost=8),
+        ]
+    )
+
+    assert group_costs(page, "vk.uid") == {"a": 0.12345678, "b": 0.25}
