@@ -249,3 +249,32 @@ async def test_prometheus_can_only_say_no(fault: str) -> None:
         prometheus.heal()
         await bench.until(lambda: bench.gate() == "return")
         assert prometheus.asked["slots 1 nvidia_com_gpu"] > 0
+
+
+async def test_the_dearer_node_comes_home_first() -> None:
+    """One at a time; the other one waits at hold until the first is empty."""
+    async with GateBench(nodes=("cheap", "dear")) as bench:
+        for name, usd in (("cheap", "1.00"), ("dear", "9.00")):
+            price = {names.USD_PER_HOUR: usd, names.RUNNING_INSTANCES: "1"}
+            bench.virtual(name, **price)
+            bench.pod(f"on-{name}", name)
+        await bench.until(lambda: bench.gate("dear") == "return")
+        await asyncio.sleep(60)
+        assert (bench.gate("cheap"), bench.gate("dear")) == ("hold", "return")
+
+        bench.remove("on-dear")
+        bench.pod("q", "home-0")
+        await bench.until(lambda: bench.gate("cheap") == "return")
+        assert bench.gate("dear") == "hold"
+
+
+async def test_an_open_gate_beside_keeps_everybody_outside() -> None:
+    """Whoever is evicted would leave through it."""
+    async with GateBench(nodes=("a", "b"), limits=replace(QUICK, close_after=90)) as bench:
+        bench.pod("on-a", "a")
+        await bench.until(lambda: bench.gate("a") == "hold" and bench.gate("b") == "hold")
+        bench.pod("waits")
+        await bench.until(lambda: bench.gate("b") is None)
+        bench.pod("waits", "b")
+        await bench.until(lambda: "return" in (bench.gate("a"), bench.gate("b")), 300)
+        assert None not in (bench.gate("a"), bench.gate("b"))
