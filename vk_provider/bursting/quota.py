@@ -106,7 +106,9 @@ def plan(
 ) -> QuotaPlan:
     """Compare every managed quota with what its flavor's nodes can give."""
     by_name = {flavor.name: flavor for flavor in flavors}
-    managed, fixed, refusals = _sorted_out(queues, by_name, _overlaps(nodes, flavors), rules)
+    lines = [line for queue in queues for line in queue.lines if line.resource == rules.resource]
+    used = [flavor for flavor in flavors if any(line.flavor == flavor.name for line in lines)]
+    managed, fixed, refusals = _sorted_out(queues, by_name, _overlaps(nodes, used), rules)
     capacity = {
         flavor.name: _capacity(nodes, flavor, rules) for flavor in flavors if flavor.node_labels
     }

@@ -235,10 +235,18 @@ def test_a_quota_that_must_not_be_touched_is_refused_with_the_reason(
     if refused.lines[0].flavor == "twin":
         flavors.append(twin)
         first = replace(first, labels={"pool": "home", "zone": "x"})
-    found = planned([first, node("b")], refused, flavors=flavors)
+    beside = [queue(8, "other")] if twin in flavors else []
+    found = planned([first, node("b")], refused, *beside, flavors=flavors)
 
-    assert found.changes == ()
+    assert "train" not in amounts(found)
     assert words in found.refusals[0].why
+
+
+def test_a_flavor_that_no_queue_uses_counts_nothing_twice() -> None:
+    """It is somebody's draft."""
+    flavors = [HOME, FlavorView("draft", {"pool": "home"})]
+
+    assert amounts(planned([node("a")], queue(0), flavors=flavors)) == {"train": 8}
 
 
 def test_a_policy_of_none_and_other_resources_are_no_obstacle() -> None:
