@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.unit.bursting.gate_world import HOME, OUTSIDE, World
 from vk_provider.bursting.limits import GateLimits
@@ -119,11 +121,8 @@ def test_training_that_comes_and_goes_does_not_flap_the_gate() -> None:
         jobs = [world.train(), world.train()]
         world.run(300, tick=2)
         assert world.on(OUTSIDE) + world.on(*HOME) == 16
-    moments = [at for at, _, _ in world.moves]
 
-    for index, first in enumerate(moments):
-        within = [at for at in moments[index:] if (at - first).total_seconds() < HOURS]
-        assert len(within) <= 6
+    assert most_within_an_hour(world) <= 6
 
 
 def test_a_new_leader_in_every_state_changes_nothing() -> None:
@@ -164,3 +163,50 @@ def test_thresholds_are_those_of_the_rules() -> None:
 
     assert world.on(*HOME) == 16
     assert reasons(world)[:4] == ["PodsWaiting", "SpareAtHome", "HomeIsFree", "AllHome"]
+
+
+CHANGES: dict[str, dict[str, object]] = {
+    "stale": {"prometheus": replace(ROOM, age=90)},
+    "fresh": {"prometheus": ROOM},
+    "away": {"unavailable": "outage"},
+    "back": {"unavailable": None},
+    "slow": {"cold_start": 1200},
+}
+
+
+@settings(max_examples=8)
+@given(
+    st.lists(st.sampled_from(["train", "end", "restart", *CHANGES]), min_size=4, max_size=10),
+    st.integers(1, 90),
+)
+def test_whatever_happens_few_move_at_once_and_the_gate_moves_seldom(
+    happenings: list[str], cold_start: int
+) -> None:
+    """Two on their way, six moves an hour."""
+    world = World(Rules(), cold_start=cold_start, prometheus=ROOM)
+    jobs: list[str] = []
+    for happening in happenings:
+        if happening == "train" and len(jobs) < 2:
+            jobs.append(world.train())
+        elif happening == "end" and jobs:
+            world.end(jobs.pop())
+        elif happening == "restart":
+            world.restart()
+        for name, value in CHANGES.get(happening, {}).items():
+            setattr(world, name, value)
+        world.run(300, tick=5)
+
+    assert world.most_in_flight <= 2
+    assert most_within_an_hour(world) <= 6
+
+
+def most_within_an_hour(world: World) -> int:
+    """How often the gate moved in its busiest hour."""
+    moments = [at for at, _, _ in world.moves]
+    return max(
+        (
+            sum((at - first).total_seconds() < HOURS for at in moments[index:])
+            for index, first in enumerate(moments)
+        ),
+        default=0,
+    )
