@@ -84,6 +84,7 @@ __all__ = [
     "ProviderContext",
     "ProviderFactory",
     "ProviderTraits",
+    "ReadClaim",
     "RegistryCredential",
     "ResolvedContainer",
     "ResolvedPod",
@@ -141,13 +142,18 @@ class ProviderTraits:
     follows_updates: bool = False
 
 
+ReadClaim = Callable[[str, str], Awaitable[tuple[Mapping[str, Any], Mapping[str, Any]]]]
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderContext:
     """What a factory gets beside its configuration.
 
     ``read_secret(namespace, name, key)`` reads a Secret of the home cluster; it raises
-    ``KubeError``. ``config_path`` is where the block stands, for error messages
-    (``spec.backends[0].config``).
+    ``KubeError``. ``read_claim(namespace, name)`` reads a PersistentVolumeClaim and the
+    PersistentVolume that it is bound to, each empty where there is none, for providers to which a
+    claim stands for something of their own; it raises ``KubeError``. Both are None offline.
+    ``config_path`` is where the block stands, for error messages (``spec.backends[0].config``).
     """
 
     cluster_id: str
@@ -156,6 +162,7 @@ class ProviderContext:
     config_path: str
     user_agent: str
     read_secret: Callable[[str, str, str], Awaitable[str]] | None = None
+    read_claim: ReadClaim | None = None
 
 
 class Provider(Protocol):

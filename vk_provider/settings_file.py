@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from vk_provider import __version__
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields, show
-from vk_provider.provider import ProviderContext
+from vk_provider.provider import ProviderContext, ReadClaim
 from vk_provider.registry import create
 from vk_provider.secrets import ReadSecret
 from vk_provider.settings import BackendSettings, NodeSettings
@@ -85,8 +85,9 @@ def provider_context(
     backend: BackendSettings,
     cluster_id: str = "",
     read_secret: ReadSecret | None = None,
+    read_claim: ReadClaim | None = None,
 ) -> ProviderContext:
-    """What a provider is told about the node it serves; offline without the last two."""
+    """What a provider is told about the node it serves; offline without the last three."""
     return ProviderContext(
         cluster_id=cluster_id or node.cluster_id or "",
         node_name=node.name,
@@ -94,6 +95,7 @@ def provider_context(
         config_path=backend.config_path,
         user_agent=USER_AGENT,
         read_secret=read_secret,
+        read_claim=read_claim,
     )
 
 

@@ -69,6 +69,16 @@ def secrets(namespace: str) -> str:
     return _core("secrets", namespace)
 
 
+def claim(namespace: str, name: str) -> str:
+    """One PersistentVolumeClaim."""
+    return _core("persistentvolumeclaims", namespace, name)
+
+
+def volume(name: str) -> str:
+    """One PersistentVolume."""
+    return _core("persistentvolumes", None, name)
+
+
 def token_requests(namespace: str, service_account: str) -> str:
     """Where tokens of one ServiceAccount are asked for."""
     return _core("serviceaccounts", namespace, service_account) + "/token"
