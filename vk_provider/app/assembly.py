@@ -6,7 +6,6 @@ offers the loops to be run and the parts that others look at.
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack
@@ -15,9 +14,9 @@ from typing import Any
 from vk_provider import registry
 from vk_provider.app.intake import take_pods_in
 from vk_provider.app.node_view import Views
+from vk_provider.app.read_claim import ClaimReader
+from vk_provider.app.read_secret import SecretReader
 from vk_provider.app.readmission import Readmission
-from vk_provider.faults import InvalidObjectError, KubeNotFoundError
-from vk_provider.kube import paths
 from vk_provider.kube.cache import PodCache
 from vk_provider.kube.client import KubeClient
 from vk_provider.kube.events import EventRecorder
@@ -97,10 +96,11 @@ class Assembly:
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
         providers: dict[str, Provider] = {}
+        readers = SecretReader(self.client).read, ClaimReader(self.client).read
         for backend in self.settings.backends:
             provider = registry.create(
                 backend,
-                provider_context(self.settings, backend, self.cluster_id, self._read_secret),
+                provider_context(self.settings, backend, self.cluster_id, *readers),
             )
             providers[backend.name] = await stack.enter_async_context(provider)
             self.backends[backend.name] = Backend(
@@ -167,18 +167,6 @@ class Assembly:
     def _instance_made(self, uid: PodUID, pod: Json) -> None:
         if self.refresher is not None:
             self.refresher.made(uid, pod)
-
-    async def _read_secret(self, namespace: str, name: str, key: str) -> str:
-        secret = await self.client.get(f"{paths.secrets(namespace)}/{name}")
-        data = secret.get("data") or {}
-        if key not in data:
-            raise KubeNotFoundError(f"Secret {namespace}/{name} has no key {key}", 404)
-        try:
-            return base64.b64decode(data[key]).decode()
-        except ValueError:
-            # The original could carry bytes of the secret, so it is not chained.
-            message = f"key {key} of Secret {namespace}/{name} is not UTF-8 text"
-            raise InvalidObjectError(message) from None
 
     def _facts(self) -> NodeFacts:
         settings = self.settings

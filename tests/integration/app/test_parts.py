@@ -17,6 +17,7 @@ from vk_provider.app.assembly import Assembly
 from vk_provider.app.bounded import bounded
 from vk_provider.app.client_ca import ClientCA
 from vk_provider.app.lookup import Lookup
+from vk_provider.app.read_secret import SecretReader
 from vk_provider.faults import InvalidObjectError, KubeNotFoundError, ProviderError
 from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.shell import Shell
@@ -58,7 +59,7 @@ async def test_providers_read_secrets_of_the_home_cluster() -> None:
     api = MemoryApi()
     good, bad = (base64.b64encode(each).decode() for each in (b"value", b"\xff\xfe"))
     api.store.put("secrets", keyed("Secret", "keys", data={"good": good, "bad": bad}))
-    read = assembly(api)._read_secret
+    read = SecretReader(MemoryClient(api)).read
     assert await read("default", "keys", "good") == "value"
     with pytest.raises(KubeNotFoundError, match="has no key other"):
         await read("default", "keys", "other")
