@@ -66,7 +66,10 @@ def _autoscaler() -> Json:
 @asynccontextmanager
 async def _node(bed: ControlPlane, deadline: int, **spec: Any) -> AsyncIterator[NodeUnderTest]:
     """A node that takes part, and training that is held for so many seconds."""
-    rules = stage.rules(admissionCheck={"enabled": True, "deadlineSeconds": deadline})
+    rules = stage.rules(
+        admissionCheck={"enabled": True, "deadlineSeconds": deadline},
+        homecoming={"surge": True, "maxInFlight": 2, "maxInFlightPerWorkload": 2},
+    )
     async with NodeUnderTest(bed, f"held-{deadline}", stage.SPEC | spec, beside=[rules]) as node:
         yield node
 
@@ -89,7 +92,7 @@ async def at_queue(bed: ControlPlane) -> AsyncIterator[Workloads]:
     await workloads.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
 
 
-async def test_training_is_let_in_after_inference_has_moved(
+async def test_inference_moves_out_before_training_comes_and_home_after_it(
     bed: ControlPlane, at_queue: Workloads
 ) -> None:
     """All replicas are Ready outside before the first leaves home, although the leader is killed
@@ -112,6 +115,10 @@ async def test_training_is_let_in_after_inference_has_moved(
         await stage.placed(at_queue, node.name, (0, GPUS))
         costs = {p["metadata"]["annotations"].get(COST) for p in await at_queue.pods("app=chat")}
         assert costs <= {None, "-100"}
+        await at_queue.kubectl("delete", "job", "train")
+        await stage.placed(at_queue, node.name, (GPUS, 0), 90)
+        deployment = await _settled(at_queue)
+        assert (least.ready, deployment["spec"]["replicas"]) == (GPUS, GPUS)
         path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/chat"
         scaler = (await bed.request_json("GET", path))["spec"]
         assert (scaler["minReplicas"], scaler["maxReplicas"]) == (1, GPUS)

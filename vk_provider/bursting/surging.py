@@ -49,7 +49,8 @@ def _on_their_way(deployment: Deployment, mine: Sequence[PodView]) -> list[PodVi
     if state is None or state.phase is Phase.SHRINKING:
         return marked
     others = [pod for pod in mine if pod.deletion_cost != LAST_COST]
-    return (marked + others)[: state.target - state.replicas]
+    # An autoscaler's bounds are widened before the replicas are raised.
+    return (marked + others)[: max(state.target, state.bound) - state.replicas]
 
 
 def _outside(picture: Picture, selection: Selection) -> list[PodView]:

@@ -35,6 +35,8 @@ class AdmissionChecks:
     def __init__(self, client: KubeClient) -> None:
         self.names: frozenset[str] = frozenset()
         """Those that name us."""
+        self.are_known = False
+        """Whether they were ever seen: before that, nothing says that no job waits for us."""
         self._client = client
         self._said: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -46,6 +48,7 @@ class AdmissionChecks:
             one for one in checks if (one.get("spec") or {}).get("controllerName") == CONTROLLER
         ]
         self.names = frozenset(one["metadata"]["name"] for one in ours)
+        self.are_known = True
         for check in ours:
             if not _is_active(check):
                 condition = {**_ACTIVE, "lastTransitionTime": _text(now)}

@@ -19,6 +19,7 @@ from vk_provider.bursting.evacuation import EvacuationLimits, Look, Plan, plan
 from vk_provider.bursting.limits import HomecomingLimits
 from vk_provider.bursting.moves import Move, Phase, Scale, ScaleScaler, SetCost
 from vk_provider.bursting.picture import Picture, PodView
+from vk_provider.bursting.signals import Kueue
 from vk_provider.bursting.spare import supply
 from vk_provider.bursting.surging import coming_home
 from vk_provider.controllers.admission_checks import AdmissionChecks
@@ -92,7 +93,7 @@ class Evacuation:
         await self._view.wait()
         while True:
             self._changed.clear()
-            if self._means.may_act() and self._deployments.is_seen:
+            if self._means.may_act() and self._deployments.is_seen and self._knows_who_waits():
                 await self._look()
             # What arrives together is looked at together.
             await asyncio.sleep(SETTLE_SECONDS)
@@ -101,6 +102,15 @@ class Evacuation:
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    def _knows_who_waits(self) -> bool:
+        """Whether a job that does not show really is not there. What is under way for it would be
+        undone otherwise: by a new leader, and whenever Kueue is away for a moment."""
+        kueue = self._view.kueue
+        if kueue.state is Kueue.MISSING:
+            return False
+        is_asked = self._rules.answers_checks and kueue.state is Kueue.SERVED
+        return self._checks.are_known or not is_asked
 
     async def _look(self) -> None:
         now = self._means.clock.now()

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.unit.bursting.tiny_cluster import CHECK, HOME, OUTSIDE, START, TinyCluster, job
 from vk_provider.bursting import names
 from vk_provider.bursting.evacuation import EvacuationLimits, Look, plan
 from vk_provider.bursting.limits import HomecomingLimits
-from vk_provider.bursting.moves import Deployment, Phase, Relocation
+from vk_provider.bursting.moves import Deployment, Phase, Relocation, Scaler
 from vk_provider.bursting.picture import Owner, Picture, PodView, Selection, VirtualNode
 from vk_provider.bursting.surging import coming_home
 
@@ -62,9 +64,10 @@ def test_a_full_home_calls_nobody() -> None:
     assert coming_home(picture, deployments, SELECTION, LIMITS, 0) == []
 
 
-def test_out_and_home_again_without_a_replica_less() -> None:
+@pytest.mark.parametrize("scaler", [None, Scaler("hpa", 1, 16)])
+def test_out_and_home_again_without_a_replica_less(scaler: Scaler | None) -> None:
     """Sixteen of sixteen serve while training comes and goes."""
-    cluster = TinyCluster(workloads=[job()])
+    cluster = TinyCluster(workloads=[job()], scaler=scaler)
     limits = EvacuationLimits(frozenset({CHECK}))
     most_moving = 0
     for turn in range(140):
@@ -87,4 +90,5 @@ def test_out_and_home_again_without_a_replica_less() -> None:
     assert cluster.on(OUTSIDE) == 0
     assert cluster.on(HOME[0]) + cluster.on(HOME[1]) == 16
     assert most_moving == 2
+    assert cluster.deployment.scaler == scaler
     assert not cluster.deployment.has_annotation
