@@ -50,14 +50,17 @@ class RemoteEvents:
 def read(event: Json) -> InstanceEvent | None:
     """The Event as the seam has it; None for what is said of every pod at home as well."""
     about, kind = mapping(event, "involvedObject"), text(event, "type")
-    names = [text(about, key) for key in ("namespace", "name", "uid")]
-    if not all(names) or (kind == "Normal" and text(event, "reason") == "Scheduled"):
+    namespace, name, uid = (text(about, key) for key in ("namespace", "name", "uid"))
+    is_said_at_home = kind == "Normal" and text(event, "reason") == "Scheduled"
+    if not (namespace and name and uid) or is_said_at_home:
         return None
+    # A kubelet adds whose container it is; the Event stands on the pod, under another name.
+    where = f" in pod {name}_{namespace}({uid})"
     return InstanceEvent(
-        InstanceRef(str(Reference(*names))),
+        InstanceRef(str(Reference(namespace, name, uid))),
         kind if kind in ("Normal", "Warning") else "Normal",
         text(event, "reason"),
-        text(event, "message"),
+        text(event, "message").replace(where, ""),
         text(about, "fieldPath"),
     )
 

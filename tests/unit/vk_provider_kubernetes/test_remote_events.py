@@ -51,6 +51,16 @@ def test_an_event_keeps_its_words() -> None:
     )
 
 
+def test_the_instances_own_name_is_left_out() -> None:
+    """At home nobody knows it."""
+    message = "Back-off restarting failed container web in pod web-1_vk-burst(u-1)"
+
+    found = read(event(message=message))
+
+    assert found is not None
+    assert found.message == "Back-off restarting failed container web"
+
+
 @pytest.mark.parametrize(
     "fields",
     [
