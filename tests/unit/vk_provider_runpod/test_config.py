@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from vk_provider_runpod.config import CPU_FLAVOURS, RunPodConfig, parse_config
+from vk_provider_runpod.config import CPU_FLAVOURS, RunPodConfig, SshConfig, parse_config
 
 from vk_provider.faults import ConfigError
 from vk_provider.secrets import SecretSource
@@ -102,3 +102,32 @@ def test_all_problems_come_at_once_with_the_nearest_key() -> None:
         "config.containerDiskGb",
     }
     assert 'did you mean "gpuTypes"' in found["config.gpuType"]
+
+
+def test_the_key_for_ssh_is_a_secret_of_its_own() -> None:
+    """With times that have defaults."""
+    block = {"privateKey": {"file": "/keys/node"}, "idleSeconds": 60}
+
+    found = parse_config({"apiKey": {"env": "K"}, "ssh": block}, "config").ssh
+
+    assert found == SshConfig(SecretSource(file="/keys/node"), idle_seconds=60)
+    assert parse_config({"apiKey": {"env": "K"}}, "config").ssh is None
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [
+        ({}, "config.ssh.privateKey: missing"),
+        ({"privateKey": "-----BEGIN"}, "config.ssh.privateKey: a secret can't stand"),
+        ({"privateKey": {"env": "K"}, "idle": 1}, "config.ssh.idle: unknown key"),
+        ({"privateKey": {"env": "K"}, "connectSeconds": 0}, "config.ssh.connectSeconds: found 0"),
+    ],
+)
+def test_a_wrong_ssh_block_is_told(block: dict[str, Any], problem: str) -> None:
+    """By the path, and never with the key."""
+    with pytest.raises(ConfigError) as raised:
+        parse_config({"apiKey": {"env": "K"}, "ssh": block}, "config")
+
+    (found,) = raised.value.problems
+    assert str(found).startswith(problem)
+    assert "BEGIN" not in str(found)
