@@ -21,16 +21,18 @@ _OURS = (names.GATE_TAINT, names.UNAVAILABLE_TAINT, names.PREFER_HOME_TAINT)
 class WebhookSettings:
     """Where the webhook listens, under which names it is found, and what it does to pods.
 
-    ``service`` is the Service in our own namespace that the MutatingWebhookConfiguration of the
-    manifests names; ``url`` replaces it for an API server that can't reach Services. ``secret``
-    holds the certificates, which all replicas share. ``narrow_to`` None: tolerations of everything
-    are refused; else they become tolerations of these keys. ``outage_seconds`` None leaves them.
+    ``service`` is the Service that the MutatingWebhookConfiguration of the manifests names; ``url``
+    replaces it for an API server that can't reach Services. ``secret`` holds the certificates,
+    which all replicas share. ``namespace`` is of both; None means the one we run in.
+    ``narrow_to`` None: tolerations of everything are refused; else they become tolerations of
+    these keys. ``outage_seconds`` None leaves them.
     """
 
     enabled: bool = False
     address: str = ""
     port: int = 9443
     configuration: str = "vk-provider-opt-in"
+    namespace: str | None = None
     service: str = "vk-provider-webhook"
     url: str | None = None
     secret: str = "vk-provider-webhook"  # a name
@@ -48,6 +50,7 @@ def parse_webhook(block: Fields) -> WebhookSettings:
         address=block.text("address", usual.address),
         port=block.integer("port", usual.port, 0, 65535),
         configuration=block.text("configuration", usual.configuration, pattern=DNS_SUBDOMAIN),
+        namespace=block.optional_text("namespace", pattern=DNS_LABEL, allowed=DNS_LABEL_WORDS),
         service=block.text("service", usual.service, pattern=DNS_LABEL, allowed=DNS_LABEL_WORDS),
         url=block.optional_text("url", pattern=r"https://[^/]+", allowed="https://HOST:PORT"),
         secret=block.text("secret", usual.secret, pattern=DNS_SUBDOMAIN),

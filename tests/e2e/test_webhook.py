@@ -15,6 +15,7 @@ import pytest_asyncio
 from cryptography import x509
 
 from tests.e2e.controllers import ShiftedClock, install, means_of
+from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Workloads, deployment
 from tests.rig.access import ApiError
 from tests.rig.control_plane import ControlPlane
@@ -227,6 +228,28 @@ async def test_what_somebody_broke_is_mended(serving: Stage, workloads: Workload
 
     await serving.believed(1)
     await serving.answers(workloads)
+
+
+async def test_the_command_serves_it_where_it_is_enabled(
+    stage: Stage, workloads: Workloads
+) -> None:
+    """The bursting side of `vk-provider run`: certificates, server, and the count of pods."""
+    block = {
+        "enabled": True,
+        "address": "127.0.0.1",
+        "port": stage.port,
+        "url": f"https://127.0.0.1:{stage.port}",
+        "namespace": NAMESPACE,
+    }
+    rules = {
+        "apiVersion": "vk-provider.dev/v1alpha1",
+        "kind": "Bursting",
+        "spec": {"webhook": block, "leaderElection": {"namespace": NAMESPACE}},
+    }
+    async with NodeUnderTest(stage.bed, "hooked", beside=[rules]) as node:
+        await stage.answers(workloads)
+        assert await node.metric("vk_provider_webhook_requests_total", outcome="patched") > 0
+        assert await node.stop() == 0
 
 
 async def test_garbage_is_answered_with_a_sentence(serving: Stage) -> None:

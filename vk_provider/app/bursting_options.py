@@ -31,7 +31,7 @@ def leading(
 ) -> Iterator[Loop]:
     """What only the leader runs."""
     if settings.webhook.enabled:
-        place = WebhookPlace(settings.webhook, own_namespace)
+        place = _place(settings, own_namespace)
         yield "webhook certificates", WebhookCertificates(means, place).run()
     check = settings.admission_check
     if check.enabled or check.topology or settings.homecoming.surge:
@@ -50,6 +50,10 @@ def everywhere(
 ) -> Iterator[Loop]:
     """What every replica runs: the API server may ask any of them."""
     if settings.webhook.enabled:
-        place = WebhookPlace(settings.webhook, own_namespace)
+        place = _place(settings, own_namespace)
         rules = rules_of(settings.webhook, settings.selection)
         yield "webhook", OptInWebhook(means, place, rules).run()
+
+
+def _place(settings: BurstingSettings, own_namespace: str) -> WebhookPlace:
+    return WebhookPlace(settings.webhook, settings.webhook.namespace or own_namespace)

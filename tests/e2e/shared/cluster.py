@@ -22,6 +22,7 @@ from tests.rig.kueue import Kueue, create, kueue, queue_of
 from tests.rig.kwok import Stages
 from tests.rig.polling import eventually
 from tests.rig.prometheus import prometheus
+from tests.rig.recipes import CONTROL_PLANE
 from tests.rig.state_metrics import StateMetrics, state_metrics
 
 GPU = "nvidia.com/gpu"
@@ -33,6 +34,8 @@ CLASSES: Mapping[str, tuple[int, str]] = {
     "training": (100_000, "PreemptLowerPriority"),
     "inference": (1_000, "Never"),
 }
+BUILT = (*CONTROL_PLANE, "kwok", "kueue")
+"""The programs of it, as a test module's ``PROGRAMS``: they are built before its first test."""
 _SCRAPER = "scraper"
 
 

@@ -12,12 +12,13 @@ import pytest_asyncio
 import yaml
 
 from tests.e2e.node_under_test import COMMAND
-from tests.e2e.shared.cluster import API, GPU, SharedCluster
+from tests.e2e.shared.cluster import API, BUILT, GPU, SharedCluster
 from tests.e2e.workloads import Workloads, job
 from tests.rig.kueue import create
 from tests.rig.polling import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+PROGRAMS = BUILT
 
 CONFIG = (
     {

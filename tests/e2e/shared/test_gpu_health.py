@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.controllers import means_of
-from tests.e2e.shared.cluster import GPU, HOME, SharedCluster
+from tests.e2e.shared.cluster import BUILT, GPU, HOME, SharedCluster
 from tests.e2e.workloads import Workloads
 from tests.rig.polling import eventually
 from tests.support.eventually import running
@@ -27,6 +27,7 @@ from vk_provider.settings_bursting_gpu_health import XID_CLASSES, GpuHealthSetti
 from vk_provider.settings_bursting_prometheus import PrometheusSettings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+PROGRAMS = BUILT
 
 KEY = "vk-provider.dev/gpu-health"
 MERGE = "application/merge-patch+json"

@@ -20,7 +20,7 @@ import pytest_asyncio
 import yaml
 
 from tests.e2e.node_under_test import NodeUnderTest
-from tests.e2e.shared.cluster import GPU, RULES, SharedCluster
+from tests.e2e.shared.cluster import BUILT, GPU, RULES, SharedCluster
 from tests.e2e.workloads import Workloads, deployment, job, pod_template
 from tests.rig import identity
 from tests.rig.polling import eventually
@@ -29,6 +29,7 @@ from vk_provider.settings_bursting_gpu_health import GpuHealthSettings
 from vk_provider.settings_bursting_prometheus import PrometheusQueries
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+PROGRAMS = BUILT
 
 DASHBOARD = RULES[0].parents[1] / "dashboard.json"
 SILENT = {

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.controllers import means_of
-from tests.e2e.shared.cluster import API, GPU, QUEUES, SharedCluster
+from tests.e2e.shared.cluster import API, BUILT, GPU, QUEUES, SharedCluster
 from tests.e2e.workloads import Workloads, job
 from tests.rig.polling import eventually
 from tests.support.eventually import running
@@ -23,6 +23,7 @@ from vk_provider.controllers.quota_bridge import QuotaBridge
 from vk_provider.settings_bursting_quota_bridge import QuotaBridgeSettings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+PROGRAMS = BUILT
 
 ALL = 8
 QUICK = QuotaRules(
