@@ -9,15 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from vk_provider.faults import (
+    FieldProblem,
+    KubeError,
+    KubeUnavailableError,
     OutcomeUnknownError,
     OutOfCapacityError,
     ProviderError,
     RejectedError,
     UnavailableError,
+    UnsupportedFieldsError,
 )
 from vk_provider.pods.pull_secrets import credential_for
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import InstanceRef, Offer, RegistryCredential, ResolvedPod
+from vk_provider.provider import ReadClaim
+from vk_provider_runpod.claims import volume_of, why_not
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.memory import Memory
@@ -27,6 +33,7 @@ from vk_provider_runpod.registries import Registries
 from vk_provider_runpod.stamp import Mark
 from vk_provider_runpod.streams import Shells
 from vk_provider_runpod.translate import Known, translate
+from vk_provider_runpod.volumes import CLAIMED, claim_of
 
 
 class Maker:
@@ -39,19 +46,20 @@ class Maker:
         memory: Memory,
         shells: Shells,
         registries: Registries,
+        read_claim: ReadClaim | None = None,
     ) -> None:
         self._config = config
         self._client = client
         self._memory = memory
         self._shells = shells
         self._registries = registries
+        self._read_claim = read_claim
         self._volumes = NetworkVolumes(client)
 
     async def make(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
         """See ``Provider.create_instance``."""
         # First the translation, so that a pod that can't run makes no registry.
-        known = Known(public_key=self._shells.public_key)
-        body = translate(pod, offer, self._config, known).body
+        body = translate(pod, offer, self._config, self.known()).body
         body = translate(pod, offer, self._config, await self._learn(pod, offer, body)).body
         created = await self._create(pod, body)
         ref = InstanceRef(created["id"])
@@ -61,21 +69,46 @@ class Maker:
             await self._undo(ref, excess)
         return ref
 
+    def known(self) -> Known:
+        """What is known without asking anybody."""
+        claimed = CLAIMED if self._read_claim is not None else None
+        return Known(public_key=self._shells.public_key, claimed=claimed)
+
     async def _learn(self, pod: ResolvedPod, offer: Offer, body: Mapping[str, Any]) -> Known:
         """What the account must be asked for before this body can be sent."""
         registry = None
         credential = _credential(pod)
         if credential is not None and "registry" not in body:
             registry = await self._registries.id_of(credential)
-        return Known(registry, await self._shells.refresh(), await self._places(pod, offer, body))
+        mounts = [each for _, each in mappings(mapping(body, "mounts"), "network")]
+        volume = text(mounts[0], "volumeId") if mounts else None
+        if volume == CLAIMED:
+            volume = await self._claimed(pod)
+        places = await self._places(offer, body, volume)
+        return Known(registry, await self._shells.refresh(), places, volume)
+
+    async def _claimed(self, pod: ResolvedPod) -> str:
+        """The network volume that the pod's claim stands for."""
+        assert self._read_claim is not None
+        path, name = claim_of(pod)
+        try:
+            claim, volume = await self._read_claim(pod.stamp.namespace, name)
+        except KubeUnavailableError as error:
+            raise UnavailableError(f'claim "{name}" can\'t be read now: {error}') from error
+        except KubeError as error:
+            problem = FieldProblem(path, f'claim "{name}" can\'t be read: {error}')
+            raise UnsupportedFieldsError([problem]) from error
+        found = volume_of(claim, volume)
+        if found is None:
+            raise UnsupportedFieldsError([FieldProblem(path, why_not(name, claim, volume))])
+        return found
 
     async def _places(
-        self, pod: ResolvedPod, offer: Offer, body: Mapping[str, Any]
+        self, offer: Offer, body: Mapping[str, Any], volume: str | None
     ) -> tuple[str, ...]:
         """The data centres that it may be made in; none: RunPod chooses."""
         wished = body.get("dataCenterIds") or ()
-        for _, mount in mappings(mapping(body, "mounts"), "network"):
-            volume = text(mount, "volumeId")
+        if volume is not None:
             place = await self._volumes.place_of(volume)
             if wished and place not in wished:
                 raise RejectedError(

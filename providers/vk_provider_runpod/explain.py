@@ -14,7 +14,7 @@ from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Explanation, FieldNote, Offer, ResolvedContainer, ResolvedPod
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.stamp import PREFIX
-from vk_provider_runpod.translate import Known, translate
+from vk_provider_runpod.translate import NOTHING_KNOWN, Known, translate
 from vk_provider_runpod.volumes import FILES_ENV
 
 _MASK = "***"
@@ -23,12 +23,12 @@ _ANY_GPU = "(the cheapest in stock of RunPod's catalogue)"
 
 
 def explain(
-    pod: ResolvedPod, offer: Offer, config: RunPodConfig, public_key: str | None = None
+    pod: ResolvedPod, offer: Offer, config: RunPodConfig, known: Known = NOTHING_KNOWN
 ) -> Explanation:
     """The masked body and all notes. Raises ``UnsupportedFieldsError`` with every field."""
     if pod.gpu_count and offer.gpu_type is None and not (pod.hints.gpu_types or config.gpu_types):
         offer = replace(offer, gpu_type=_ANY_GPU)
-    found = translate(pod, offer, config, Known(_registry(pod), public_key))
+    found = translate(pod, offer, config, replace(known, registry=_registry(pod)))
     body = _masked(found.body, pod.containers[0])
     return Explanation(body, (*found.notes, *_pull_notes(pod)))
 

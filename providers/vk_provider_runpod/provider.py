@@ -47,7 +47,9 @@ class RunPodProvider(RunPodStreams):
         super().__init__(config, client, shells, context.cluster_id)
         self._registries = Registries(client)
         self._memory = Memory(context.cluster_id, timedelta(seconds=config.list_lag_seconds))
-        self._maker = Maker(config, client, self._memory, shells, self._registries)
+        self._maker = Maker(
+            config, client, self._memory, shells, self._registries, context.read_claim
+        )
         self._listing = asyncio.Lock()
         self._traits = ProviderTraits(
             list_lag_seconds=config.list_lag_seconds,
@@ -72,7 +74,7 @@ class RunPodProvider(RunPodStreams):
         await self._client.__aexit__(*exc)
 
     def explain(self, pod: ResolvedPod, offer: Offer) -> Explanation:
-        return explain.explain(pod, offer, self._config, self._shells.public_key)
+        return explain.explain(pod, offer, self._config, self._maker.known())
 
     async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
         return await self._maker.make(pod, offer)

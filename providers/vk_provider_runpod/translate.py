@@ -47,15 +47,20 @@ class Known:
     """What only the account can tell. ``registry``: the id of the credential for a private image;
     ``public_key``: whose owner may log in over SSH. ``places``: the data centres that it may be
     made in, in place of those that the offer and the pod leave open; empty: no others than theirs.
+    ``claimed``: the network volume that the pod's claim stands for at home, see ``volumes``.
     """
 
     registry: str | None = None
     public_key: str | None = None
     places: tuple[str, ...] = ()
+    claimed: str | None = None
+
+
+NOTHING_KNOWN = Known()
 
 
 def translate(
-    pod: ResolvedPod, offer: Offer, config: RunPodConfig, known: Known = Known()
+    pod: ResolvedPod, offer: Offer, config: RunPodConfig, known: Known = NOTHING_KNOWN
 ) -> Translation:
     """The create call's body.
 
@@ -65,7 +70,7 @@ def translate(
     if not pod.containers:
         raise UnsupportedFieldsError([FieldProblem("spec.containers", "must hold one container")])
     container = pod.containers[0]
-    stored = volumes.storage(pod, config)
+    stored = volumes.storage(pod, config, known.claimed)
     found = refusals.findings(pod)
     flavour = _cpu_flavour(offer, config)
     vcpus, compute_problems = _compute_size(pod, container, flavour)

@@ -20,6 +20,8 @@ from vk_provider_runpod.config import RunPodConfig
 
 FILES_ANNOTATION = "runpod.vk-provider.dev/files-wrapper"
 NETWORK_VOLUME_ANNOTATION = "runpod.vk-provider.dev/network-volume"
+CLAIMED = "(the one of the claim's PersistentVolume)"
+"""In place of a volume's id that only the home cluster knows."""
 FILES_ENV = "VK_PROVIDER_FILES"
 MAX_FILES_BYTES = 32 * 1024
 SHARED_MEMORY = "/dev/shm"
@@ -83,11 +85,12 @@ class Storage:
     notes: tuple[FieldNote, ...]
 
 
-def storage(pod: ResolvedPod, config: RunPodConfig) -> Storage:
-    """Translate all volumes of the pod, or say what can't be."""
+def storage(pod: ResolvedPod, config: RunPodConfig, claimed: str | None = None) -> Storage:
+    """Translate all volumes of the pod, or say what can't be. ``claimed``: the network volume that
+    the pod's claim stands for at home, or :data:`CLAIMED`; None where nobody can know."""
     container = pod.containers[0]
     mounts = list(_mounts(pod, container))
-    network, network_problems = _network(pod, config, mounts)
+    network, network_problems = _network(pod, config.network_volume_id or claimed, mounts)
     wants_wrapper = _flag(pod, config)
     wrapped = wants_wrapper and container.command is not None and _needs_wrapper(mounts)
     disk, disk_problems = _disk(pod, container, config)
@@ -99,6 +102,13 @@ def storage(pod: ResolvedPod, config: RunPodConfig) -> Storage:
         *disk_problems,
     )
     return Storage(disk, network, wrapped, problems, tuple(_notes(mounts, wrapped)))
+
+
+def claim_of(pod: ResolvedPod) -> tuple[str, str]:
+    """The one claim that is mounted: its field path and its name."""
+    claims = (m for m in _mounts(pod, pod.containers[0]) if m.kind == "persistentVolumeClaim")
+    claim = next(claims)
+    return claim.path, text(mapping(claim.volume, claim.kind), "claimName")
 
 
 def files_value(container: ResolvedContainer, pod: ResolvedPod) -> str:
@@ -188,17 +198,17 @@ def _files(
 
 
 def _network(
-    pod: ResolvedPod, config: RunPodConfig, mounts: list[Mount]
+    pod: ResolvedPod, mapped: str | None, mounts: list[Mount]
 ) -> tuple[Mapping[str, object], list[FieldProblem]]:
     given = strings(mapping(pod.pod, "metadata"), "annotations").get(NETWORK_VOLUME_ANNOTATION, "")
     volume_id, _, path = given.partition(":")
     claims = [m for m in mounts if m.kind == "persistentVolumeClaim"]
-    problems = list(_claim_problems(claims, volume_id or config.network_volume_id, path))
+    problems = list(_claim_problems(claims, volume_id or mapped, path))
     if volume_id and not path and not claims:
         where = f"metadata.annotations[{NETWORK_VOLUME_ANNOTATION}]"
         problems.append(FieldProblem(where, f'found "{given}", allowed: VOLUME-ID:/MOUNT/PATH'))
     target = path or (text(claims[0].mount, "mountPath") if claims else "")
-    volume_id = volume_id or (config.network_volume_id or "" if claims else "")
+    volume_id = volume_id or (mapped or "" if claims else "")
     if problems or not target:
         return {}, problems
     return {"network": [{"volumeId": volume_id, "path": target}]}, problems
@@ -208,7 +218,10 @@ def _claim_problems(
     claims: list[Mount], volume_id: str | None, path: str
 ) -> Iterator[FieldProblem]:
     if claims and not volume_id:
-        way = f"annotation {NETWORK_VOLUME_ANNOTATION} or networkVolumeId in the configuration"
+        way = (
+            f"annotation {NETWORK_VOLUME_ANNOTATION}, networkVolumeId in the configuration, or "
+            "its PersistentVolume where the node runs"
+        )
         yield FieldProblem(
             claims[0].path, f"a claim of this cluster is not at RunPod; {way} maps it"
         )

@@ -2,7 +2,8 @@
 
 A case is a folder under ``runpod/``: ``pod.yaml`` as the API server has it, ``request.yaml`` with
 ``{request, notes}`` or ``{refused}``, and, where the case needs more, ``input.yaml`` with
-``config`` (the block), ``offer`` (fields of one), ``objects`` (ConfigMaps, Secrets), ``registry``.
+``config`` (the block), ``offer`` (fields of one), ``objects`` (ConfigMaps, Secrets), ``registry``
+and ``known`` (what only the account can tell).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def rendered(case: Path) -> dict[str, Any]:
     pod = resolved_pod(read(case / "pod.yaml"), given.get("objects", []))
     offer = Offer(**given["offer"]) if "offer" in given else known_offers(pod.gpu_count, config)[0]
     try:
-        found = translate(pod, offer, config, Known(given.get("registry")))
+        found = translate(pod, offer, config, Known(given.get("registry"), **given.get("known", {})))
     except UnsupportedFieldsError as error:
         return {"refused": [asdict(problem) for problem in error.problems]}
     return {"request": dict(found.body), "notes": [asdict(note) for note in found.notes]}

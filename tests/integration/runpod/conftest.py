@@ -12,7 +12,7 @@ from vk_provider_runpod import factory
 from vk_provider_runpod.provider import RunPodProvider
 from vk_provider_runpod.simulator import Options, Simulator, running
 
-from vk_provider.provider import ProviderContext
+from vk_provider.provider import ProviderContext, ReadClaim
 from vk_provider.testing.builders import CLUSTER_ID, NODE_NAME
 
 API_KEY = "rpa_integration_key_0123456789"
@@ -52,17 +52,20 @@ async def simulator() -> AsyncIterator[Simulator]:
 def make_provider(
     simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., RunPodProvider]:
-    """Providers of one account; keyword arguments are keys of their configuration."""
+    """Providers of one account; further keyword arguments are keys of their configuration."""
     monkeypatch.setenv("RUNPOD_API_KEY", API_KEY)
 
-    def make(node_name: str = NODE_NAME, **config: object) -> RunPodProvider:
+    def make(
+        node_name: str = NODE_NAME, read_claim: ReadClaim | None = None, **config: object
+    ) -> RunPodProvider:
         block = {
             "apiKey": {"env": "RUNPOD_API_KEY"},
             "baseUrl": simulator.url,
             "gpuTypes": ["NVIDIA L40S", "NVIDIA L4"],
             **config,
         }
-        return factory(block, ProviderContext(CLUSTER_ID, node_name, "runpod", "config", "test/1"))
+        names = CLUSTER_ID, node_name, "runpod", "config", "test/1"
+        return factory(block, ProviderContext(*names, read_claim=read_claim))
 
     return make
 

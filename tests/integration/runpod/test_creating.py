@@ -11,11 +11,15 @@ from vk_provider_runpod.simulator.model import Volume
 
 from tests.integration.runpod.test_provider import GPU, create, gpu_pod, only
 from vk_provider.faults import (
+    ForbiddenError,
+    KubeUnavailableError,
     OutcomeUnknownError,
     OutOfCapacityError,
     RejectedError,
+    UnavailableError,
+    UnsupportedFieldsError,
 )
-from vk_provider.pods.types import EndCause, InstancePhase, ResolvedPod
+from vk_provider.pods.types import EndCause, InstancePhase, Json, ResolvedPod
 from vk_provider.testing.builders import make_container, make_resolved_pod
 
 
@@ -97,3 +101,73 @@ async def test_a_place_that_lost_two_in_a_row_is_left_alone(
     assert first != last
     assert first not in state.bodies[-1]["dataCenterIds"]
     assert "dataCenterIds" not in state.bodies[0]
+
+
+def claiming_pod() -> ResolvedPod:
+    """A pod that mounts a claim."""
+    mounts = [{"name": "models", "mountPath": "/models"}]
+    volume = {"name": "models", "persistentVolumeClaim": {"claimName": "models"}}
+    containers = [make_container(**GPU, volumeMounts=mounts)]
+    return make_resolved_pod(containers=containers, volumes=[volume])
+
+
+async def test_a_claim_is_the_network_volume_of_its_persistent_volume(
+    simulator: Simulator, make_provider: Callable[..., RunPodProvider]
+) -> None:
+    """Read when the instance is made; what `explain` can't know it says."""
+    asked = []
+
+    async def read_claim(namespace: str, name: str) -> tuple[Json, Json]:
+        asked.append((namespace, name))
+        csi = {"driver": "runpod.vk-provider.dev", "volumeHandle": "vol-1"}
+        return {"spec": {"volumeName": "models"}}, {"spec": {"csi": csi}}
+
+    simulator.state.model.volumes["vol-1"] = Volume("vol-1", "models", 100, "US-KS-2")
+    async with make_provider(read_claim=read_claim) as provider:
+        offer = (await provider.list_offers(1))[0]
+        explained = provider.explain(claiming_pod(), offer)
+        assert not asked
+
+        await provider.create_instance(claiming_pod(), offer)
+
+    assert asked == [("default", "models")]
+    (body,) = simulator.state.bodies
+    assert body["mounts"] == {"network": [{"volumeId": "vol-1", "path": "/models"}]}
+    assert body["dataCenterIds"] == ["US-KS-2"]
+    shown = explained.request["mounts"]["network"][0]["volumeId"]
+    assert "PersistentVolume" in shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault", "words"),
+    [
+        (({}, {}), UnsupportedFieldsError, 'has no claim "models"'),
+        (({"spec": {}}, {}), UnsupportedFieldsError, "bound to no PersistentVolume"),
+        (({"spec": {}}, {"spec": {"nfs": {}}}), UnsupportedFieldsError, "csi.driver runpod"),
+        (ForbiddenError("no get on claims", 403), UnsupportedFieldsError, "no get on claims"),
+        (KubeUnavailableError("down", 503), UnavailableError, "can't be read now"),
+    ],
+)
+async def test_a_claim_that_stands_for_nothing_is_refused_by_its_path(
+    simulator: Simulator,
+    make_provider: Callable[..., RunPodProvider],
+    answer: tuple[Json, Json] | Exception,
+    fault: type[Exception],
+    words: str,
+) -> None:
+    """And nothing is made; an API server that is down is asked again."""
+
+    async def read_claim(namespace: str, name: str) -> tuple[Json, Json]:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async with make_provider(read_claim=read_claim) as provider:
+        offer = (await provider.list_offers(1))[0]
+        with pytest.raises(fault, match=words) as raised:
+            await provider.create_instance(claiming_pod(), offer)
+
+    if isinstance(raised.value, UnsupportedFieldsError):
+        (problem,) = raised.value.problems
+        assert problem.path == "spec.volumes[0].persistentVolumeClaim"
+    assert not simulator.state.model.pods
