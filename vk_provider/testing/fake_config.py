@@ -54,7 +54,8 @@ class FakeConfig:
     ``service`` names a service that all providers in this process with the same name share, as two
     nodes share one account; without it each provider has a service of its own. ``faults_file`` is
     read on every call, see :mod:`.fake_faults`. ``leftovers`` names pods (NAMESPACE/NAME) whose
-    instances are there from the start, as a node that died would leave them.
+    instances are there from the start, as a node that died would leave them. ``reports_spend``: it
+    tells its bill, by the hour.
     """
 
     service: str | None = None
@@ -66,6 +67,7 @@ class FakeConfig:
     create_seconds: float = 0.0
     list_lag_seconds: float = 0.0
     ended_is_free: bool = True
+    reports_spend: bool = False
     direct_addresses: bool = False
     ids_are_global: bool = False
     faults_file: str | None = None
@@ -96,6 +98,7 @@ def parse_config(config: Mapping[str, Any], path: str) -> FakeConfig:
         create_seconds=fields.number("createSeconds", 0.0, minimum=0),
         list_lag_seconds=fields.number("listLagSeconds", 0.0, minimum=0),
         ended_is_free=fields.boolean("endedIsFree", True),
+        reports_spend=fields.boolean("reportsSpend", False),
         ids_are_global=fields.boolean("idsAreGlobal", False),
         direct_addresses=fields.boolean("directAddresses", False),
         faults_file=fields.optional_text("faultsFile"),

@@ -27,6 +27,11 @@ class Bill:
     is_open: bool
     usd_per_hour: float | None
 
+    def usd_within(self, begin: float, end: float) -> float:
+        """What it has cost between two moments."""
+        seconds = max(0.0, min(self.stop, end) - max(self.start, begin))
+        return (self.usd_per_hour or 0.0) * seconds / 3600
+
     @property
     def usd(self) -> float:
         """What it has cost so far."""

@@ -67,14 +67,15 @@ class FakeService:
         self.instances: dict[str, FakeInstance] = {}
         self._numbers = itertools.count(1)
         self.watchers = Watchers()
-        self._epoch: datetime | None = None
+        self.epoch: datetime | None = None
+        """The time of day at 0 of the clock; fixed at its first use unless a test sets it."""
 
     def wall_time(self, at: float) -> datetime:
         """A moment of the service's clock as a time of day. Fixed once, so that the same moment
         always reads the same."""
-        if self._epoch is None:
-            self._epoch = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=self.clock())
-        return self._epoch + timedelta(seconds=at)
+        if self.epoch is None:
+            self.epoch = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=self.clock())
+        return self.epoch + timedelta(seconds=at)
 
     async def create(self, order: Order) -> InstanceRef:
         """Make one instance."""

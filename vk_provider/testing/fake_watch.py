@@ -10,6 +10,8 @@ import heapq
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+SOONEST_SECONDS = 0.001
+
 
 class Watcher:
     """One watch: the ids that changed, and the moments at which known ones will change."""
@@ -42,8 +44,10 @@ class Watcher:
     async def wait(self, now: float, until: float | None = None) -> None:
         """Return when something may have changed, or at ``until`` at the latest."""
         moments = [at for at, _ in self._due[:1]] + ([] if until is None else [until])
+        # A loop's clock has a resolution: it could wake a hair too early, again and again.
+        seconds = max(SOONEST_SECONDS, min(moments) - now) if moments else None
         with suppress(TimeoutError):
-            async with asyncio.timeout(min(moments) - now if moments else None):
+            async with asyncio.timeout(seconds):
                 await self._woken.wait()
         self._woken.clear()
 
