@@ -32,7 +32,6 @@ from vk_provider.kube.events import EventRecorder
 from vk_provider.kube.transport import Identity
 from vk_provider.loops.clock import SystemClock
 from vk_provider.metrics import Metrics
-from vk_provider.settings import NodeSettings
 from vk_provider.settings_bursting import BurstingSettings
 
 logger = logging.getLogger(__name__)
@@ -50,13 +49,11 @@ class Bursting:
     def __init__(
         self,
         settings: BurstingSettings,
-        nodes: Sequence[NodeSettings],
         credentials: Identity,
         own_namespace: str,
         metrics: Metrics,
     ) -> None:
         self._settings = settings
-        self._gated = [node.name for node in nodes if node.bursting.gate_enabled]
         self._credentials = credentials
         self._own_namespace = own_namespace
         self._metrics = metrics
@@ -102,7 +99,7 @@ class Bursting:
         self._is_over = False
         events = EventRecorder(client, socket.gethostname(), "vk-provider-bursting")
         self._metrics.bursting.leader.set(1)
-        logger.info("bursting: leading; gates of %s", ", ".join(self._gated) or "no node")
+        logger.info("bursting: leading")
         working = asyncio.ensure_future(self._work(client, leadership, events))
         ends = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(leadership.keep())]
         try:
@@ -157,9 +154,7 @@ class Bursting:
     def _gates(
         self, means: ControllerMeans, view: ClusterView, prometheus: PrometheusClient | None
     ) -> Iterator[Loop]:
-        """Everything about the gates; nothing where no node takes part."""
-        if not self._gated:
-            return
+        """Everything about the gates of all nodes, those of other processes, too."""
         settings, reader = self._settings, None
         if prometheus is not None and settings.prometheus is not None:
             reader = PrometheusReader(
@@ -173,6 +168,6 @@ class Bursting:
         rules = Rules(
             settings.selection, settings.gate.limits, settings.homecoming, settings.gate.break_even
         )
-        yield "gate", GateController(means, view, rules, settings.gate, self._gated, reader).run()
+        yield "gate", GateController(means, view, rules, settings.gate, reader).run()
         if settings.gate.deletion_cost is not None:
             yield "deletion costs", DeletionCosts(means, view, settings.gate.deletion_cost).run()

@@ -63,7 +63,7 @@ def _moved(state: GateState, move: Move, now: datetime) -> GateState:
         reason=move.reason,
         message=move.message,
         transitions=(*state.transitions, now),
-        opened_until=now if state.value is Gate.OPEN else state.opened_until,
+        opened_until=now if move.reason is GateReason.SPARE_AT_HOME else state.opened_until,
         failed=failed,
         is_paused=False,
         is_frozen=False,

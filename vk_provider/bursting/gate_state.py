@@ -47,10 +47,11 @@ class GateState:
     window that is counted.
 
     ``scarce_since``, ``roomy_since``, ``quiet_since`` and ``provider_since`` say since when a
-    condition has held without a break. ``opened_until`` is when the gate was last left open.
-    ``failed`` are the homecomings that went wrong, since the last that went well. ``is_paused``: in
-    ``return``, the taint says ``hold`` until those on their way have arrived. ``is_frozen``: it
-    would move towards home, and has moved too often.
+    condition has held without a break. ``opened_until`` is when an open gate was last closed since
+    nobody needed it; not when nobody could have gone through it. ``failed`` are the homecomings
+    that went wrong, since the last that went well. ``is_paused``: in ``return``, the taint says
+    ``hold`` until those on their way have arrived. ``is_frozen``: it would move towards home, and
+    has moved too often.
     """
 
     value: Gate

@@ -21,6 +21,8 @@ GPU_HEALTH_TAINT = PREFIX + "gpu-health"
 TRAINING_UNFIT, DRAIN, DEAD = "training-unfit", "drain", "dead"
 
 # Annotations of a virtual node.
+GATE_MANAGED = PREFIX + "gate-managed"
+"""Its own process says that the gate is ours to move, whoever leads."""
 GATE_STATE = PREFIX + "gate-state"
 """JSON: all that a new leader needs to go on with the gate."""
 GATE_HEARTBEAT = PREFIX + "gate-heartbeat"

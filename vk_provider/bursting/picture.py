@@ -88,14 +88,16 @@ class HomeNode:
 class VirtualNode:
     """A node of ours. ``gate`` and ``unavailable`` are the values of its taints, None if absent.
 
-    ``usd_per_hour`` is what all its instances cost, as it says itself; None where nothing is
-    known. ``gate_state`` and ``heartbeat`` are the annotations as they stand.
+    ``is_gated`` is whether its gate is ours to move. ``usd_per_hour`` is what all its instances
+    cost, as it says itself; None where nothing is known. ``gate_state`` and ``heartbeat`` are the
+    annotations as they stand.
     """
 
     name: str
     uid: str = ""
     gpus: int = 0
     is_ready: bool = True
+    is_gated: bool = False
     gate: str | None = None
     unavailable: str | None = None
     usd_per_hour: float | None = None

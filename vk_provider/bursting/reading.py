@@ -42,6 +42,7 @@ def node_view(node: Json, resource: str) -> HomeNode | VirtualNode:
             uid=metadata.get("uid", ""),
             gpus=_whole(_mapping(status, "capacity").get(resource)),
             is_ready=ready,
+            is_gated=annotations.get(names.GATE_MANAGED) == "true",
             gate=_value(taints, names.GATE_TAINT),
             unavailable=_value(taints, names.UNAVAILABLE_TAINT),
             usd_per_hour=_number(annotations.get(names.USD_PER_HOUR)),

@@ -23,7 +23,7 @@ AGAIN_SECONDS = 10.0
 
 
 class DeletionCosts:
-    """The cost of every opted-in pod on a virtual node."""
+    """The cost of every opted-in pod on a virtual node that takes part."""
 
     def __init__(self, means: ControllerMeans, view: ClusterView, cost: int) -> None:
         self._means = means
@@ -47,7 +47,7 @@ class DeletionCosts:
     async def _write_all(self) -> bool:
         """Whether nothing is left to be done. A refusal is said once and tried again later."""
         picture = self._view.picture()
-        virtual = {node.name for node in picture.virtual}
+        virtual = {node.name for node in picture.virtual if node.is_gated}
         outside = [pod for pod in picture.pods if pod.node in virtual]
         self._done &= {pod.uid for pod in outside}
         for pod in outside:

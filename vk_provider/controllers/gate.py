@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from vk_provider.bursting import gate_state
 from vk_provider.bursting.gate import step
@@ -35,7 +34,7 @@ FIRST_ANSWER_SECONDS = 15.0
 
 
 class GateController:
-    """The gates of these virtual nodes."""
+    """The gates of all virtual nodes whose own process gave them to us."""
 
     def __init__(
         self,
@@ -43,14 +42,12 @@ class GateController:
         view: ClusterView,
         rules: Rules,
         settings: GateSettings,
-        nodes: Sequence[str],
         prometheus: PrometheusReader | None = None,
     ) -> None:
         self._means = means
         self._view = view
         self._rules = rules
         self._settings = settings
-        self._nodes = tuple(nodes)
         self._prometheus = prometheus
         self._changed = view.subscribe()
         self._doubts = Doubts()
@@ -99,11 +96,10 @@ class GateController:
 
     def _take_up(self, picture: Picture) -> None:
         """A node that is new to us is taken up where its annotation says that it stands."""
-        for name in self._nodes:
-            node = picture.virtual_node(name)
-            if node is None:
-                self._states.pop(name, None)
-                continue
+        gated = {node.name: node for node in picture.virtual if node.is_gated}
+        for name in self._states.keys() - gated.keys():
+            del self._states[name]
+        for name, node in gated.items():
             written = gate_state.read(node.gate_state)
             if name not in self._states:
                 self._states[name] = written or gate_state.initial(self._means.clock.now())

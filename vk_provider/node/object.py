@@ -90,7 +90,11 @@ def render_node(spec: NodeSpec) -> dict[str, Any]:
         "metadata": {
             "name": spec.name,
             "labels": node_labels(spec),
-            "annotations": {**spec.annotations, names.MANAGED_BY: MARK_VALUE},
+            "annotations": {
+                **spec.annotations,
+                **({names.GATE_MANAGED: "true"} if spec.is_gated else {}),
+                names.MANAGED_BY: MARK_VALUE,
+            },
         },
         "spec": {
             "providerID": f"{PROVIDER_ID_SCHEME}://{spec.cluster_id}/{spec.name}",
@@ -139,9 +143,11 @@ def leftovers(current: Json, spec: NodeSpec) -> tuple[frozenset[str], dict[str, 
     given = {taint.get("key") for taint in spec.taints}
     keys = frozenset({names.PREFER_HOME_TAINT} - given)
     metadata = current.get("metadata") or {}
-    if spec.is_gated or names.GATE_STATE not in (metadata.get("annotations") or {}):
+    if spec.is_gated or names.GATE_MANAGED not in (metadata.get("annotations") or {}):
         return keys, {}
-    return keys | {names.GATE_TAINT}, {names.GATE_STATE: None, names.GATE_HEARTBEAT: None}
+    return keys | {names.GATE_TAINT}, dict.fromkeys(
+        (names.GATE_MANAGED, names.GATE_STATE, names.GATE_HEARTBEAT)
+    )
 
 
 def _different(current: Json, wanted: Json) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class GateBench:
         self.view = ClusterView(client, self._rules.selection)
         self.prometheus = None if self._make_prometheus is None else self._make_prometheus(clock)
         self.controller = GateController(
-            self.means, self.view, self._rules, self._settings, self._nodes, self.prometheus
+            self.means, self.view, self._rules, self._settings, self.prometheus
         )
         costs = DeletionCosts(self.means, self.view, -100)
         works = [events.run(), self.view.run(), self.controller.run(), costs.run()]
@@ -119,7 +119,7 @@ class GateBench:
                 "name": name,
                 "uid": name,
                 "labels": {"type": "virtual-kubelet"},
-                "annotations": dict(annotations),
+                "annotations": {names.GATE_MANAGED: "true", **annotations},
             },
             "spec": {"taints": [taint]},
             "status": {"capacity": {GPU: "20"}, "conditions": []},

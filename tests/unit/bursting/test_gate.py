@@ -56,6 +56,18 @@ def test_a_pod_that_an_open_gate_did_not_help_does_not_open_it_again() -> None:
     assert moved(futile, look(waiting=(ago(89),))) == ("open", "PodsWaiting")
 
 
+def test_only_a_gate_that_could_help_makes_a_pod_futile() -> None:
+    """Not one through which nobody could have gone."""
+    rules = Rules(gate=GateLimits(provider_after=0))
+    away = at(Gate.OPEN, provider_since=ago(60))
+    closed = step(away, look(FULL, unavailable="outage", waiting=(ago(90),)), rules, NOW)
+
+    assert (closed.value, closed.opened_until) == (Gate.HOLD, None)
+    assert moved(closed, look(FULL, waiting=(ago(90),))) == ("open", "PodsWaiting")
+    roomy = step(at(Gate.OPEN, roomy_since=ago(180)), look(), RULES, NOW)
+    assert roomy.opened_until == NOW
+
+
 def test_a_full_home_opens_ahead_of_time() -> None:
     """After a while, and not right after a move."""
     scarce = at(Gate.HOLD, scarce_since=ago(30))

@@ -71,6 +71,7 @@ def test_a_virtual_node_is_read() -> None:
     body["metadata"]["annotations"] = {
         names.USD_PER_HOUR: "3.50",
         names.RUNNING_INSTANCES: "2",
+        names.GATE_MANAGED: "true",
         names.GATE_STATE: "{}",
         names.GATE_HEARTBEAT: AT,
     }
@@ -79,6 +80,7 @@ def test_a_virtual_node_is_read() -> None:
 
     assert isinstance(found, VirtualNode)
     assert (found.gpus, found.gate, found.unavailable) == (20, "hold", None)
+    assert found.is_gated
     assert (found.usd_per_hour, found.running) == (3.5, 2)
     assert (found.gate_state, found.heartbeat) == ("{}", AT)
     tainted = node(taints=[{"key": names.PROVIDER_TAINT, "value": "any", "effect": "NoSchedule"}])

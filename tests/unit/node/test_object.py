@@ -214,12 +214,13 @@ def test_annotations_follow_backends_and_door() -> None:
 
 def test_a_node_that_left_bursting_loses_what_bursting_gave_it() -> None:
     """Its gate and the state of it, and the preference for home."""
-    managed = {"metadata": {"annotations": {names.GATE_STATE: "{}", names.GATE_HEARTBEAT: "x"}}}
+    managed = {"metadata": {"annotations": {names.GATE_MANAGED: "true", names.GATE_STATE: "{}"}}}
 
     keys, annotations = leftovers(managed, SPEC)
 
     assert keys == {names.PREFER_HOME_TAINT, names.GATE_TAINT}
-    assert annotations == {names.GATE_STATE: None, names.GATE_HEARTBEAT: None}
+    assert set(annotations) == {names.GATE_MANAGED, names.GATE_STATE, names.GATE_HEARTBEAT}
+    assert set(annotations.values()) == {None}
     patch = adoption_patch(managed, SPEC)
     assert patch is not None
     assert patch["metadata"]["annotations"][names.GATE_STATE] is None
@@ -229,7 +230,9 @@ def test_a_gate_that_was_never_managed_is_somebody_s_own() -> None:
     """And a node that takes part keeps everything, also a preference of its own."""
     soft = {"key": names.PREFER_HOME_TAINT, "effect": "PreferNoSchedule"}
     gated = replace(SPEC, is_gated=True, taints=(TAINT, soft))
-    managed = {"metadata": {"annotations": {names.GATE_STATE: "{}"}}}
+    managed = {"metadata": {"annotations": {names.GATE_MANAGED: "true"}}}
+
+    assert render_node(gated)["metadata"]["annotations"][names.GATE_MANAGED] == "true"
 
     assert leftovers({}, SPEC) == (frozenset({names.PREFER_HOME_TAINT}), dict[str, None]())
     assert leftovers(managed, gated) == (frozenset[str](), dict[str, None]())
