@@ -37,13 +37,11 @@ from modal.sandbox._impl_v2 import auth_metadata
 from modal.sandbox._sandbox import impl_class_for_sandbox_id
 from modal_proto import api_pb2
 
-from vk_provider_modal.facts import Costs, LogPiece, Refusal, Result
+from vk_provider_modal.facts import LogPiece, Refusal, Result
 from vk_provider_modal.messages import (
-    cost_request,
     created_name,
     ended_result,
     failure_words,
-    group_costs,
     retry_after,
     terminal_info,
     tunnel_address,
@@ -253,10 +251,12 @@ class Client:
         )
         return str(made.object_id)
 
-    async def page(self, request: api_pb2.SandboxListRequest) -> list[api_pb2.SandboxInfo]:
-        """One page of a list."""
-        with refusals("list sandboxes"):
-            return list((await self._client.page.aio(request, self._seconds)).sandboxes)
+    async def ask(self, operation: str, what: str, *request: Any) -> Any:
+        """``page``, ``rates`` or ``costs``, in good time, about our App."""
+        for each in request:
+            each.app_id = self.app_id
+        with refusals(operation):
+            return await getattr(self._client, what).aio(*request, self._seconds)
 
     async def about(self, what: str, sandbox_id: str, *more: Any) -> Any:
         """``end``, ``result``, ``tunnels``, ``tags`` or ``start`` of one sandbox, in good time."""
@@ -272,24 +272,6 @@ class Client:
         """Container port -> address outside."""
         found = await self.about("tunnels", sandbox_id, max(1, int(self._seconds) - 1))
         return {port: tunnel_address(tunnel) for port, tunnel in found.items()}
-
-    async def rates(self, operation: str) -> Mapping[str, str]:
-        """The workspace's live price table, raw."""
-        with refusals(operation):
-            found: Mapping[str, str] = await self._client.rates.aio(self._seconds)
-        return found
-
-    async def costs(self, operation: str, question: Costs) -> Mapping[str, float]:
-        """What sandboxes cost in USD, by the value of one of their tags."""
-        request = cost_request(self.app_id, question)
-        found: dict[str, float] = {}
-        while True:
-            with refusals(operation):
-                page = await self._client.costs.aio(request, self._seconds)
-            found.update(group_costs(page, question.group_by))
-            if not page.next_page_token:
-                return found
-            request.page_token = page.next_page_token
 
     async def log_pieces(
         self, sandbox_id: str, since: datetime | None, until: datetime, tail: int

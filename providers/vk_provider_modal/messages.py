@@ -54,11 +54,9 @@ def tunnel_address(tunnel: Any) -> str:
     return f"https://{tunnel.host}" + ("" if tunnel.port == 443 else f":{tunnel.port}")
 
 
-def cost_request(app_id: str, question: Costs) -> api_pb2.SandboxGetTimeRangeStatsRequest:
+def cost_request(question: Costs) -> api_pb2.SandboxGetTimeRangeStatsRequest:
     """What the service is asked for a bill."""
-    request = api_pb2.SandboxGetTimeRangeStatsRequest(
-        app_id=app_id, group_by_tags=[question.group_by]
-    )
+    request = api_pb2.SandboxGetTimeRangeStatsRequest(group_by_tags=[question.group_by])
     request.since.FromDatetime(question.since)
     if question.until is not None:
         request.until.FromDatetime(question.until)

@@ -65,18 +65,43 @@ class _Streams:
         return await tunnels.connect(await self._survey.tunnels(ref.id), port)
 
 
-class ModalProvider(_Streams):
+class _Market(_Streams):
+    """What is offered, at which price, and what it came to."""
+
+    def __init__(self, config: ModalConfig, workspace: Workspace, survey: Survey) -> None:
+        super().__init__(workspace, survey)
+        self._config = config
+        self._rates = pricing.rates_of({}, config)
+        """What cores and memory cost, as the account last told."""
+
+    async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
+        rates: Mapping[str, str] = {}
+        # Prices are for tokens that may see the bill; sandboxes can be made without.
+        with suppress(RejectedError):
+            rates = await bill.read_rates(self._workspace)
+        numbers = offers.numbers(rates)
+        self._rates = pricing.rates_of(numbers, self._config)
+        return offers.offers(gpu_count, self._config, numbers)
+
+    def priced(self, pod: ResolvedPod, offer: Offer) -> Offer:
+        return pricing.priced(pod, offer, self._rates)
+
+    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
+        return await bill.read_spend(self._workspace, self._survey.bills_to, since)
+
+    def known_offers(self, gpu_count: int) -> Sequence[Offer]:
+        return offers.known_offers(gpu_count, self._config)
+
+
+class ModalProvider(_Market):
     """One Modal workspace. ``list_offers`` and ``known_offers`` come on top."""
 
     def __init__(self, config: ModalConfig, context: ProviderContext) -> None:
         app = config.app or app_name(context.cluster_id)
         workspace = Workspace(config, app, _token_reader(config, context))
         survey = Survey(workspace, context.cluster_id, config.expiry_margin_seconds)
-        super().__init__(workspace, survey)
-        self._config = config
+        super().__init__(config, workspace, survey)
         self._traits = _traits(config)
-        self._rates = pricing.rates_of({}, config)
-        """What cores and memory cost, as the account last told."""
 
     @property
     def traits(self) -> ProviderTraits:
@@ -108,24 +133,6 @@ class ModalProvider(_Streams):
 
     async def capacity(self) -> NodeCapacity:
         return NodeCapacity()
-
-    async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
-        rates: Mapping[str, str] = {}
-        # Prices are for tokens that may see the bill; sandboxes can be made without.
-        with suppress(RejectedError):
-            rates = await self._workspace.rates()
-        numbers = offers.numbers(rates)
-        self._rates = pricing.rates_of(numbers, self._config)
-        return offers.offers(gpu_count, self._config, numbers)
-
-    def priced(self, pod: ResolvedPod, offer: Offer) -> Offer:
-        return pricing.priced(pod, offer, self._rates)
-
-    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
-        return await bill.read_spend(self._workspace, self._survey.bills_to, since)
-
-    def known_offers(self, gpu_count: int) -> Sequence[Offer]:
-        return offers.known_offers(gpu_count, self._config)
 
 
 def _traits(config: ModalConfig) -> ProviderTraits:

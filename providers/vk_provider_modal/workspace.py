@@ -24,7 +24,7 @@ from vk_provider.faults import (
     OutcomeUnknownError,
     OutOfCapacityError,
 )
-from vk_provider_modal.answers import BUILD, CREATE, RATES, fault_of
+from vk_provider_modal.answers import BUILD, CREATE, fault_of
 from vk_provider_modal.budget import CreateBudget
 from vk_provider_modal.client import (
     CallRefusedError,
@@ -35,7 +35,7 @@ from vk_provider_modal.client import (
     refusals,
 )
 from vk_provider_modal.config import ModalConfig
-from vk_provider_modal.facts import Costs, LogPiece, Result, Sandbox
+from vk_provider_modal.facts import LogPiece, Result, Sandbox
 from vk_provider_modal.messages import listed_sandbox
 from vk_provider_modal.processes import Process
 
@@ -155,7 +155,6 @@ class Workspace:
         """Every running sandbox with these tags; also ended ones that were made since then."""
         client = await self._connection.client()
         request = api_pb2.SandboxListRequest(
-            app_id=client.app_id,
             include_finished=ended_since is not None,
             tags=[api_pb2.SandboxTag(tag_name=k, tag_value=v) for k, v in tags.items()],
         )
@@ -181,17 +180,11 @@ class Workspace:
             found: Mapping[str, str] = await client.about("tags", sandbox_id)
         return found
 
-    async def rates(self) -> Mapping[str, str]:
-        """The workspace's live price table, raw."""
+    async def ask(self, operation: str, what: str, *request: Any) -> Any:
+        """``rates`` or ``costs`` of the whole workspace."""
         client = await self._connection.client()
         with self._connection.faults():
-            return await client.rates(RATES)
-
-    async def costs(self, question: Costs) -> Mapping[str, float]:
-        """What sandboxes cost in USD, by the value of one of their tags."""
-        client = await self._connection.client()
-        with self._connection.faults():
-            return await client.costs(RATES, question)
+            return await client.ask(operation, what, *request)
 
     async def start_process(self, sandbox_id: str, start: Start) -> Process:
         """Run a command in a sandbox that runs."""
@@ -278,7 +271,7 @@ async def _walk(client: Client, request: api_pb2.SandboxListRequest, since: floa
     """All pages. They may shift, and times may be equal, so an id counts once."""
     found: dict[str, Sandbox] = {}
     for _ in range(MOST_PAGES):
-        infos = await client.page(request)
+        infos = (await client.ask("list sandboxes", "page", request)).sandboxes
         if any(not info.id for info in infos):
             raise GarbledAnswerError("Modal, list sandboxes: an entry has no id")
         new = [info for info in infos if info.id not in found]
