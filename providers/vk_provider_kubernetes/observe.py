@@ -61,6 +61,9 @@ _REFUSED = frozenset(
 _BY_KUBELET = "TerminationByKubelet"
 """Said of evictions and shutdowns, whose reason says so too where there is one, and by kubelets
 such as our own of every end that was not the containers'."""
+_DELETED = "its pod was deleted in the other cluster"
+_TWO_CLOCKS = timedelta(seconds=2)
+"""A node's and its API server's may differ."""
 _PHASES = {
     "Pending": InstancePhase.STARTING,
     "Running": InstancePhase.RUNNING,
@@ -77,6 +80,8 @@ def observe(pod: Json, stamp: Stamp, now: datetime) -> Observation:
     status = mapping(pod, "status")
     phase = _phase(pod, status)
     cause, reason, message = _end(status) if phase is InstancePhase.ENDED else (None, None, None)
+    if phase is InstancePhase.ENDED and cause is None and _was_told_to_end(pod, status):
+        cause, message = EndCause.LOST, _DELETED
     if phase is InstancePhase.STARTING:
         reason, message = _why_pending(status)
         if _is_unfinished(pod, now):
@@ -109,7 +114,7 @@ def removed(pod: Json, stamp: Stamp, now: datetime) -> Observation:
     status = mapping(pod, "status")
     cause, reason, message = _end(status)
     if cause is not EndCause.PREEMPTED:
-        cause, message = EndCause.LOST, "its pod was deleted in the other cluster"
+        cause, message = EndCause.LOST, _DELETED
     return replace(last, phase=InstancePhase.ENDED, ended_by=cause, reason=reason, message=message)
 
 
@@ -136,6 +141,21 @@ def _end(status: Json) -> tuple[EndCause | None, str | None, str | None]:
     if text(status, "phase") == "Failed" and (target or not _has_run(status)):
         return EndCause.LOST, named, words
     return None, named, words
+
+
+def _was_told_to_end(pod: Json, status: Json) -> bool:
+    """Whether somebody over there deleted it while it ran: its exit codes are no doing of its own.
+    One that succeeded has, whatever the hurry; a deletion that we ordered is not judged by it."""
+    metadata = mapping(pod, "metadata")
+    gone_at = _time(metadata, "deletionTimestamp")
+    if gone_at is None or text(status, "phase") != "Failed":
+        return False
+    ordered_at = gone_at - timedelta(seconds=number(metadata, "deletionGracePeriodSeconds") or 0)
+    ends = [
+        _time(mapping(mapping(each, "state"), "terminated"), "finishedAt")
+        for _, each in mappings(status, "containerStatuses")
+    ]
+    return any(end is not None and end + _TWO_CLOCKS >= ordered_at for end in ends)
 
 
 def _has_run(status: Json) -> bool:

@@ -315,3 +315,25 @@ def test_a_change_of_size_is_told_in_full() -> None:
 
     assert (found.containers[0].resources, found.containers[0].allocated) == (has, promised)
     assert found.resizing == (pending,)
+
+
+@pytest.mark.parametrize(
+    ("finished", "phase", "cause"),
+    [
+        ("2026-11-01T12:00:02Z", "Failed", EndCause.LOST),
+        ("2026-11-01T11:59:59Z", "Failed", EndCause.LOST),
+        ("2026-11-01T11:58:00Z", "Failed", None),
+        ("2026-11-01T12:00:02Z", "Succeeded", None),
+    ],
+)
+def test_a_pod_that_was_deleted_while_it_ran_is_lost(
+    finished: str, phase: str, cause: EndCause | None
+) -> None:
+    """Its exit code is of the signal; one that had ended before was its own, and success is."""
+    deleted = {"deletionTimestamp": "2026-11-01T12:00:30Z", "deletionGracePeriodSeconds": 30}
+    ended = container(terminated={"exitCode": 143, "finishedAt": finished})
+
+    found = seen(phase, metadata=deleted, containerStatuses=[ended])
+
+    assert (found.phase, found.ended_by) == (InstancePhase.ENDED, cause)
+    assert (found.message == "its pod was deleted in the other cluster") == (cause is not None)
