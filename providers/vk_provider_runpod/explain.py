@@ -15,7 +15,7 @@ from vk_provider.pods.types import Explanation, FieldNote, Offer, ResolvedContai
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.stamp import PREFIX
 from vk_provider_runpod.translate import NOTHING_KNOWN, Known, translate
-from vk_provider_runpod.volumes import FILES_ENV
+from vk_provider_runpod.volumes import FILES_ENV, files_shown
 
 _MASK = "***"
 _SHORTEST_SECRET = 6
@@ -30,6 +30,9 @@ def explain(
         offer = replace(offer, gpu_type=_ANY_GPU)
     found = translate(pod, offer, config, replace(known, registry=_registry(pod)))
     body = _masked(found.body, pod.containers[0])
+    if FILES_ENV in body["env"]:
+        files = files_shown(pod.containers[0], pod)
+        body = {**body, "env": {**body["env"], FILES_ENV: files}}
     return Explanation(body, (*found.notes, *_pull_notes(pod)))
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from vk_provider import quantities
 from vk_provider.faults import FieldProblem
+from vk_provider.pods.file_owners import file_owners
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.references import is_token_volume
 from vk_provider.pods.types import FieldNote, Json, ResolvedContainer, ResolvedPod
@@ -29,6 +30,7 @@ SHARED_MEMORY = "/dev/shm"
 _FILE_KINDS = ("configMap", "secret", "downwardAPI", "projected")
 _GB = Fraction(10**9)
 _MOUNT_NOTED = {
+    "bindMountOptions": "has no effect: nothing of a host is mounted",
     "mountPropagation": "has no effect: nothing is mounted beneath it",
     "recursiveReadOnly": "has no effect: nothing is mounted beneath it",
 }
@@ -101,7 +103,8 @@ def storage(pod: ResolvedPod, config: RunPodConfig, claimed: str | None = None) 
         *network_problems,
         *disk_problems,
     )
-    return Storage(disk, network, wrapped, problems, tuple(_notes(mounts, wrapped)))
+    notes = (*_notes(mounts, wrapped), *_claim_notes(mounts, network))
+    return Storage(disk, network, wrapped, problems, notes)
 
 
 def claim_of(pod: ResolvedPod) -> tuple[str, str]:
@@ -270,12 +273,23 @@ def _notes(mounts: list[Mount], wrapped: bool) -> Iterator[FieldNote]:
         if m.kind == "emptyDir":
             yield FieldNote(m.path, _folder_note(m, wrapped))
             yield from _mount_notes(m, _FOLDER_NOTED)
+            if mapping(m.volume, "emptyDir").get("mode") is not None:
+                yield FieldNote(f"{m.path}.mode", "has no effect: the folder's mode is the image's")
         yield from _mount_notes(m, _MOUNT_NOTED)
         if m.kind in _FILE_KINDS and wrapped:
             yield FieldNote(m.path, "written once at the start; later changes don't arrive")
+            for path in file_owners(m.volume[m.kind], m.path):
+                yield FieldNote(path, "the files belong to the container's own user")
         claim = mapping(m.volume, "persistentVolumeClaim")
         if claim and (m.mount.get("readOnly") or claim.get("readOnly")):
             yield FieldNote(m.path, "RunPod mounts network volumes for writing")
+
+
+def _claim_notes(mounts: list[Mount], network: Mapping[str, object]) -> Iterator[FieldNote]:
+    for m in mounts:
+        if network and m.kind == "persistentVolumeClaim":
+            claim = text(mapping(m.volume, m.kind), "claimName")
+            yield FieldNote(m.path, f'claim "{claim}" is a network volume there, not home\'s data')
 
 
 def _folder_note(mount: Mount, wrapped: bool) -> str:

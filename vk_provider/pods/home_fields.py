@@ -19,6 +19,7 @@ HOME_FIELDS: Mapping[str, Mapping[str, str]] = {
         "activeDeadlineSeconds": "kept by the node",
         "affinity": _SCHEDULED,
         "automountServiceAccountToken": _IDENTITY,
+        "evictionResponders": "they answer for evictions at home",
         "enableServiceLinks": "resolved by the node where home's Services can be reached",
         "imagePullSecrets": "resolved by the node: ResolvedPod.pull_credentials",
         "nodeName": _SCHEDULED,

@@ -55,7 +55,7 @@ def test_files_are_masked(config: RunPodConfig) -> None:
 
     request = explain(pod, IMPLICIT_OFFER, replace(config, files_wrapper=True)).request
 
-    assert request["env"]["VK_PROVIDER_FILES"] == "***"
+    assert request["env"]["VK_PROVIDER_FILES"] == "644 /s/KEY (15 bytes)"
 
 
 def test_a_gpu_that_is_not_chosen_yet_is_said_so(config: RunPodConfig) -> None:
