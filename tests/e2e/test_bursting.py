@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e import bursting_stage as stage
-from tests.e2e.node_under_test import NodeUnderTest
+from tests.e2e.node_under_test import USER, NodeUnderTest
 from tests.e2e.workloads import Workloads
-from tests.rig import identity
+from tests.rig import audit, identity
 from tests.rig.control_plane import ControlPlane
 from tests.rig.polling import eventually
 
@@ -34,6 +34,7 @@ async def test_training_pushes_inference_out_and_it_comes_home(
     gated: NodeUnderTest, workloads: Workloads
 ) -> None:
     """Hold, open within ten seconds of the preemption, hold, return in steps, hold."""
+    mark = workloads.bed.audit_mark()
     await stage.gate_is(gated, "hold")
     assert "vk-provider.dev/prefer-home" in [
         t["key"] for t in (await gated.node())["spec"]["taints"]
@@ -58,6 +59,9 @@ async def test_training_pushes_inference_out_and_it_comes_home(
     await _home_in_steps(gated, workloads)
     assert (await stage.gate_is(gated, "hold"))["reason"] == "AllHome"
     await stage.placed(workloads, gated.name, (REPLICAS, 0))
+    events = await workloads.bed.settled_audit_events(mark)
+    assert audit.describe(audit.forbidden(events, USER)) == ""
+    assert audit.count(events, user=USER, verb="patch", resource="pods") == REPLICAS
     await stage.clear(workloads)
 
 
