@@ -119,6 +119,8 @@ async def test_inference_moves_out_before_training_comes_and_home_after_it(
         await stage.placed(at_queue, node.name, (GPUS, 0), 90)
         deployment = await _settled(at_queue)
         assert (least.ready, deployment["spec"]["replicas"]) == (GPUS, GPUS)
+        # Every write of ours is one more: four for the way out, five for each pair on its way home.
+        assert deployment["metadata"]["generation"] <= 1 + 4 + 2 * 5
         path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/chat"
         scaler = (await bed.request_json("GET", path))["spec"]
         assert (scaler["minReplicas"], scaler["maxReplicas"]) == (1, GPUS)

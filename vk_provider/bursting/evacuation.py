@@ -72,6 +72,7 @@ class _Wishes:
     """Who has to go for whom, as it adds up over all waiting jobs."""
 
     leaving: dict[str, PodView] = field(default_factory=dict)
+    homeward: frozenset[str] = frozenset()
     hurried: set[str] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     begun: dict[str, datetime] = field(default_factory=dict)
@@ -81,7 +82,8 @@ class _Wishes:
 def plan(look: Look, selection: Selection, limits: EvacuationLimits) -> Plan:
     """Everything that is to be written now."""
     movable = {uid for each in look.deployments for uid in each.revisions}
-    wishes = _Wishes({pod.uid: pod for pod in look.also_leaving})
+    homeward = {pod.uid: pod for pod in look.also_leaving}
+    wishes = _Wishes(dict(homeward), frozenset(homeward))
     home = Home(look.picture, selection)
     for workload in waiting(look.picture, selection, limits):
         since = _since(workload, limits, look)
@@ -202,7 +204,8 @@ def _moves(deployment: Deployment, look: Look, wishes: _Wishes) -> Iterator[Move
     leaving = [pod.uid for pod in pods if pod.uid in wishes.leaving]
     if leaving or deployment.has_annotation:
         hurry = any(uid in wishes.hurried for uid in leaving)
-        yield from relocate(deployment, pods, leaving, look.now, hurry=hurry)
+        homeward = wishes.homeward.issuperset(leaving)
+        yield from relocate(deployment, pods, leaving, look.now, hurry=hurry, homeward=homeward)
 
 
 def _owner_uid(pod: PodView) -> str:

@@ -43,7 +43,7 @@ class Relocation:
 
     ``scaler`` is the autoscaler as it was found, ``bound`` what its bounds were widened to (0: not
     at all); ``costs`` are the deletion costs that pods had
-    before, by UID, where they had one.
+    before, by UID, where they had one. ``homeward``: it was begun to bring pods home.
     """
 
     phase: Phase
@@ -53,6 +53,7 @@ class Relocation:
     scaler: Scaler | None = None
     bound: int = 0
     costs: Mapping[str, str] = field(default_factory=dict)
+    homeward: bool = False
 
     def to_json(self) -> str:
         """The annotation's text."""
@@ -66,6 +67,8 @@ class Relocation:
             s = self.scaler
             found["scaler"] = {"name": s.name, "min": s.min_replicas, "max": s.max_replicas}
             found["bound"] = self.bound
+        if self.homeward:
+            found["homeward"] = True
         if self.costs:
             found["costs"] = dict(self.costs)
         return json.dumps(found, separators=(",", ":"))
@@ -82,6 +85,7 @@ def read_relocation(text: str | None) -> Relocation | None:
             since=_moment(found["since"]),
             scaler=_scaler(found.get("scaler")),
             bound=int(found.get("bound", 0)),
+            homeward=found.get("homeward") is True,
             costs={str(uid): str(cost) for uid, cost in (found.get("costs") or {}).items()},
         )
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -32,6 +32,7 @@ def relocate(
     now: datetime,
     *,
     hurry: bool = False,
+    homeward: bool = False,
 ) -> list[Move]:
     """The writes that are missing now.
 
@@ -39,25 +40,32 @@ def relocate(
         pods: all pods of the Deployment that did not end.
         leaving: UIDs of those that are to go; empty: whatever is under way is brought to its end.
         hurry: waiting is over: what is Ready elsewhere counts, what is not is given up.
+        homeward: all that are to go are on their way home.
     """
     going = [pod for pod in pods if pod.uid in leaving and not pod.is_terminating]
     state = deployment.relocation
     if state is None:
-        return list(_begin(deployment, going, now, hurry=hurry))
+        fresh = Relocation(
+            Phase.SURGING,
+            deployment.replicas,
+            deployment.replicas,
+            now,
+            deployment.scaler,
+            homeward=homeward,
+        )
+        return list(_begin(deployment, fresh, going, hurry=hurry))
     if state.phase is Phase.SURGING:
         return list(_surge(deployment, state, pods, going, hurry=hurry))
     return list(_shrink(deployment, state, pods, going, hurry=hurry))
 
 
 def _begin(
-    deployment: Deployment, going: Sequence[PodView], now: datetime, *, hurry: bool
+    deployment: Deployment, fresh: Relocation, going: Sequence[PodView], *, hurry: bool
 ) -> Iterator[Move]:
     if deployment.has_annotation:
         yield Scale(deployment, deployment.replicas, None)  # nothing of ours can be read in it
     elif going and deployment.is_settled and not hurry:
-        wanted = deployment.replicas
-        state = Relocation(Phase.SURGING, wanted, wanted, now, deployment.scaler)
-        yield from _raise(deployment, state, wanted + len(going))
+        yield from _raise(deployment, fresh, deployment.replicas + len(going))
 
 
 def _surge(

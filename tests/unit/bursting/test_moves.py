@@ -20,6 +20,7 @@ SCALERS = st.none() | st.builds(Scaler, st.text(), st.integers(), st.integers())
         SCALERS,
         st.integers(),
         st.dictionaries(st.text(), st.text()),
+        st.booleans(),
     )
 )
 def test_what_is_written_reads_back(state: Relocation) -> None:

@@ -47,7 +47,7 @@ def test_a_node_that_is_not_to_be_left_keeps_its_pods() -> None:
 
 def test_who_is_on_the_way_stays_chosen() -> None:
     """As many as there are replacements, and those that are marked."""
-    state = Relocation(Phase.SURGING, 4, 5, START)
+    state = Relocation(Phase.SURGING, 4, 5, START, homeward=True)
     moving = Deployment("d", "web", "d", 5, revisions=frozenset({"rs"}), relocation=state)
     virtual = [VirtualNode("x", gate="return")]
     picture = Picture(virtual=virtual, pods=[replica("a", "x"), replica("b", "x")])
@@ -55,6 +55,18 @@ def test_who_is_on_the_way_stays_chosen() -> None:
     assert [p.uid for p in coming_home(picture, [moving], SELECTION, LIMITS, 0)] == ["a"]
     shrinking = replace(moving, relocation=replace(state, phase=Phase.SHRINKING))
     assert coming_home(picture, [shrinking], SELECTION, LIMITS, 9) == []
+
+
+def test_what_has_begun_is_finished_under_hold() -> None:
+    """The replacements at home may be why home is full; but a move outwards is no homecoming."""
+    state = Relocation(Phase.SURGING, 4, 5, START, homeward=True)
+    moving = Deployment("d", "web", "d", 5, revisions=frozenset({"rs"}), relocation=state)
+    picture = Picture(virtual=[VirtualNode("x", gate="hold")], pods=[replica("a", "x")])
+
+    assert [p.uid for p in coming_home(picture, [moving], SELECTION, LIMITS, 0)] == ["a"]
+    outwards = replace(moving, relocation=replace(state, homeward=False))
+    assert coming_home(picture, [outwards], SELECTION, LIMITS, 0) == []
+    assert coming_home(picture, [replace(moving, relocation=None)], SELECTION, LIMITS, 9) == []
 
 
 def test_a_full_home_calls_nobody() -> None:
