@@ -33,6 +33,7 @@ from vk_provider.provider import (
     Provider,
     SupportsKnownOffers,
     SupportsOffers,
+    SupportsPricing,
 )
 from vk_provider.registry import foreign_code
 
@@ -179,6 +180,8 @@ def _offers(
         return (IMPLICIT_OFFER,), ""
     else:
         known = (IMPLICIT_OFFER,)
+    if isinstance(provider, SupportsPricing):
+        known = tuple(provider.priced(pod, offer) for offer in known)
     wishes = _checkable(pod.hints, known)
     if not candidate.node.capacity:
         # Without a configuration a backend is called like its provider, which no pod can mean.
