@@ -121,11 +121,9 @@ rig: venv
 demo: venv rig  ## a pod on a node that is not there
 	$(PY) -m tests.demo
 
-# STORY=admission-check is the other way out: replicas move before training comes.
-STORY ?= plain
-story: venv rig  ## training pushes, inference flows out and comes home, in real parts; STORY=plain|admission-check
+story: venv rig  ## training pushes, inference flows out and comes home: in real parts, with a picture
 	$(PY) -m tests.rig build kueue descheduler
-	$(PY) -m tests.story --mode $(STORY)
+	$(PY) -m tests.story
 
 bench: venv rig  ## measure against the peers
 	$(PY) -m benchmarks

@@ -30,19 +30,22 @@ async def _play(*flags: str) -> tuple[int, str]:
 
 @pytest.mark.timeout(600)
 async def test_story_holds(tmp_path: Path) -> None:
-    """Out in time, home at the configured pace, still while the signal lies, and the bill stops."""
+    """Out in time, home at the configured pace, still while the signal lies, and the bill stops;
+    with the AdmissionCheck never fewer than 14 of 16 Ready, in either direction."""
     code, printed = await _play("--pictures", str(tmp_path))
 
     assert code == 0, printed
-    assert "All of it held." in printed
-    assert (tmp_path / "story-plain.png").read_bytes().startswith(PNG)
-    assert "<svg" in (tmp_path / "story-plain.svg").read_text()
+    assert printed.count("All of it held.") == 2
+    assert "never fewer than 14 replicas Ready in either direction" in printed
+    for mode in ("plain", "admission-check"):
+        assert (tmp_path / f"story-{mode}.png").read_bytes().startswith(PNG)
+        assert "<svg" in (tmp_path / f"story-{mode}.svg").read_text()
 
 
 @pytest.mark.timeout(600)
 async def test_a_planted_loss_is_caught(tmp_path: Path) -> None:
     """A story that cannot fail would show nothing: one replica more than may move is deleted."""
-    code, printed = await _play("--plant-loss", "--pictures", str(tmp_path))
+    code, printed = await _play("--mode", "plain", "--plant-loss", "--pictures", str(tmp_path))
 
     assert code == 1, printed
     assert "FAILED  never more than 2 replicas on their way home at once" in printed

@@ -20,6 +20,7 @@ from tests.story.stage import Stage
 from tests.story.workloads import FINISH, HOME_NODES, REPLICAS
 
 _TRAINING_SECONDS = 8.0
+_LOOK_SECONDS = 2.0
 _LOSS_SECONDS = 2.0
 _WHOLE_CYCLES = 2 * settings.CYCLE_SECONDS + 1
 _TURNS_AWAY_SECONDS = settings.STALE_SECONDS + 3
@@ -43,9 +44,13 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What happens. ``lose`` plants a loss on the way home that nobody should make."""
+    """What happens. ``lose`` plants a loss on the way home that nobody should make; ``lies`` is
+    whether the signal goes wrong on the way."""
 
     lose: bool = False
+    lies: bool = True
+    checked: bool = False
+    """Training waits until inference has moved out of its way."""
 
 
 async def node_registers(stage: Stage, times: Times, script: Script) -> None:
@@ -65,6 +70,10 @@ async def home_serves(stage: Stage, times: Times, script: Script) -> None:
 
 async def training_arrives(stage: Stage, times: Times, script: Script) -> None:
     """Kueue admits a gang; the scheduler preempts inference; the gate opens; pods run outside."""
+    await asyncio.sleep(_LOOK_SECONDS)
+    if script.checked:
+        await _training_waits(stage)
+        return
     stage.show.act("Training arrives: Kueue admits both pods of a gang at once", time.time())
     await stage.bed.apply(workloads.TRAINING_JOB)
     await stage.until("training holds home", lambda: stage.history.now.training == HOME_NODES)
@@ -73,6 +82,17 @@ async def training_arrives(stage: Stage, times: Times, script: Script) -> None:
     stage.show.say("a gate opens")
     await stage.until("all outside", lambda: stage.history.now.ready_outside == REPLICAS)
     stage.show.say("everything serves again, from outside")
+    await asyncio.sleep(_TRAINING_SECONDS)
+
+
+async def _training_waits(stage: Stage) -> None:
+    """Kueue holds the gang until inference serves from outside; then it comes in."""
+    stage.show.act("Training arrives, and waits: inference moves out of its way", time.time())
+    await stage.bed.apply(workloads.TRAINING_JOB)
+    await stage.until("all outside", lambda: stage.history.now.ready_outside >= REPLICAS)
+    stage.show.say("everything serves from outside as well")
+    await stage.until("training holds home", lambda: stage.history.now.training == HOME_NODES)
+    stage.show.say("training has home")
     await asyncio.sleep(_TRAINING_SECONDS)
 
 
@@ -96,7 +116,7 @@ async def some_come_home(stage: Stage, times: Times, script: Script) -> None:
         ("shrunken", _shrink),
     ]
     since = times.returning
-    for name, begin in faults:
+    for name, begin in faults if script.lies or script.lose else ():
         await _evicted(stage, since, most)
         if script.lose:
             await _lose(stage)
@@ -109,8 +129,9 @@ async def some_come_home(stage: Stage, times: Times, script: Script) -> None:
 
 
 async def all_come_home(stage: Stage, times: Times, script: Script) -> None:
-    """Signals are right again: the rest follows."""
-    stage.show.act("The signal is right again: the rest comes home", time.time())
+    """Signals are right: the rest follows."""
+    if script.lies:
+        stage.show.act("The signal is right again: the rest comes home", time.time())
     await stage.until("all at home", lambda: stage.history.now.ready_home == REPLICAS, 120)
     await stage.until("nobody outside", lambda: not _outside(stage), 30)
     times.home = time.time()
@@ -126,11 +147,17 @@ ACTS: tuple[Callable[[Stage, Times, Script], Awaitable[None]], ...] = (
 )
 
 
-async def prepare(stage: Stage, admission_checks: list[str]) -> None:
-    """The training queue, which an administrator makes once."""
-    strategy = [{"name": name} for name in admission_checks]
-    more = {"admissionChecksStrategy": {"admissionChecks": strategy}} if strategy else {}
-    await create(stage.bed, workloads.training_queue(**more))
+async def prepare(stage: Stage, checked: bool) -> None:
+    """The training queue, which an administrator makes once; with a check, if training waits."""
+    if not checked:
+        await create(stage.bed, workloads.training_queue())
+        return
+    names = [{"name": workloads.CHECK["metadata"]["name"]}]
+    strategy = {"admissionChecks": names}
+    queue = workloads.training_queue(admissionChecksStrategy=strategy)
+    await create(stage.bed, [workloads.CHECK, *queue])
+    ready = ("wait", "--for=condition=Active", "--timeout=60s")
+    await stage.bed.kubectl(*ready, f"clusterqueue/{workloads.TRAINING}")
 
 
 def _is_about_to_move(stage: Stage) -> bool:

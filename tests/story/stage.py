@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ OVERLAY = """
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [{base}]
-components: [{base}/components/bursting]
+components: [{components}]
 """
 NODES = (("l40s", "NVIDIA L40S", 8), ("a100", "NVIDIA A100 80GB PCIe", 8))
 """Cheap first: the name, the GPU it rents, how many."""
@@ -213,7 +213,8 @@ async def _provider(stage: Stage, prometheus_url: str, admission_check: bool) ->
     bed = stage.bed
     overlay = bed.folder / "overlay"
     overlay.mkdir()
-    (overlay / "kustomization.yaml").write_text(_overlay_in(overlay))
+    components = ["bursting", *(["evacuation"] if admission_check else [])]
+    (overlay / "kustomization.yaml").write_text(_overlay_in(overlay, components))
     account = await identity.install(bed, overlay)
     nodes = [settings.Outside(*each, stage.simulators[each[0]]) for each in NODES]
     plain = bed.free_port()
@@ -227,10 +228,11 @@ async def _provider(stage: Stage, prometheus_url: str, admission_check: bool) ->
     await bed.start("vk-provider", [*_program(), *flags], env=environment)
 
 
-def _overlay_in(folder: Path) -> str:
+def _overlay_in(folder: Path, components: Sequence[str]) -> str:
     # kustomize wants relative paths.
     base = os.path.relpath(DEPLOY / "kustomize", folder.resolve())
-    return OVERLAY.format(base=base)
+    named = ", ".join(f"{base}/components/{name}" for name in components)
+    return OVERLAY.format(base=base, components=named)
 
 
 async def _descheduler_account(bed: ControlPlane) -> Path:

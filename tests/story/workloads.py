@@ -94,6 +94,14 @@ spec:
 """
 
 
+CHECK: dict[str, Any] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "vk-provider-evacuation"},
+    "spec": {"controllerName": "vk-provider.dev/evacuation"},
+}
+
+
 def training_queue(**spec: Any) -> list[dict[str, Any]]:
     """A queue with home's GPUs as quota. What serves there is not counted: training always wins."""
     gpus = str(HOME_NODES * GPUS_PER_NODE)
