@@ -135,6 +135,8 @@ def _has_held(since: datetime | None, seconds: float, now: datetime) -> bool:
 def _wanted(state: GateState, situation: Situation, rules: Rules, now: datetime) -> Move | None:
     if situation.trust.is_blind:
         return _doubted(situation) if state.value is Gate.RETURN else None
+    if situation.override is not None:
+        return _overridden(state, situation.override)
     if state.value is not Gate.OPEN:
         opening = _opening(state, situation, rules.gate, now)
         if opening is not None:
@@ -144,6 +146,13 @@ def _wanted(state: GateState, situation: Situation, rules: Rules, now: datetime)
     if state.value is Gate.HOLD:
         return _returning(state, situation, rules.gate, now)
     return _stopping(situation)
+
+
+def _overridden(state: GateState, wanted: Gate) -> Move | None:
+    """A person's word stands above every rule and every count."""
+    if state.value is wanted:
+        return None
+    return Move(wanted, GateReason.OVERRIDDEN, "a person wants it so, by annotation")
 
 
 def _opening(
@@ -306,6 +315,7 @@ def _is_paused(state: GateState, situation: Situation, limits: HomecomingLimits)
 def _is_permitted(state: GateState, move: Move, limits: GateLimits) -> bool:
     """Opening and stopping are never refused: what they need was kept in reserve. (A cap that was
     lowered meanwhile may be passed by them, and only by them.)"""
-    if move.to is Gate.OPEN or state.value is Gate.RETURN:
+    is_ordered = move.reason is GateReason.OVERRIDDEN
+    if is_ordered or move.to is Gate.OPEN or state.value is Gate.RETURN:
         return True
     return len(state.transitions) + 1 + _RESERVE[move.to] <= limits.max_transitions

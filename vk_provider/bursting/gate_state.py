@@ -39,6 +39,7 @@ class GateReason(StrEnum):
     LANDED_OUTSIDE = "LandedOutside"
     OTHER_GATE_OPEN = "OtherGateOpen"
     CONTROLLER_SILENT = "ControllerSilent"
+    OVERRIDDEN = "Overridden"
 
 
 @dataclass(frozen=True, slots=True)

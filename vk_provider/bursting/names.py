@@ -23,6 +23,8 @@ TRAINING_UNFIT, DRAIN, DEAD = "training-unfit", "drain", "dead"
 # Annotations of a virtual node.
 GATE_MANAGED = PREFIX + "gate-managed"
 """Its own process says that the gate is ours to move, whoever leads."""
+GATE_OVERRIDE = PREFIX + "gate-override"
+"""A person's word, ``open`` or ``hold``: the gate stays there until it is taken away."""
 GATE_STATE = PREFIX + "gate-state"
 """JSON: all that a new leader needs to go on with the gate."""
 GATE_HEARTBEAT = PREFIX + "gate-heartbeat"

@@ -89,8 +89,8 @@ class VirtualNode:
     """A node of ours. ``gate`` and ``unavailable`` are the values of its taints, None if absent.
 
     ``is_gated`` is whether its gate is ours to move. ``usd_per_hour`` is what all its instances
-    cost, as it says itself; None where nothing is known. ``gate_state`` and ``heartbeat`` are the
-    annotations as they stand.
+    cost, as it says itself; None where nothing is known. ``gate_state``, ``heartbeat`` and
+    ``gate_override`` are the annotations as they stand.
     """
 
     name: str
@@ -103,6 +103,7 @@ class VirtualNode:
     usd_per_hour: float | None = None
     running: int = 0
     gate_state: str | None = None
+    gate_override: str | None = None
     heartbeat: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()

@@ -48,6 +48,7 @@ def node_view(node: Json, resource: str) -> HomeNode | VirtualNode:
             usd_per_hour=_number(annotations.get(names.USD_PER_HOUR)),
             running=int(_number(annotations.get(names.RUNNING_INSTANCES)) or 0),
             gate_state=annotations.get(names.GATE_STATE),
+            gate_override=annotations.get(names.GATE_OVERRIDE),
             heartbeat=annotations.get(names.GATE_HEARTBEAT),
             labels=dict(labels),
             taints=taints,

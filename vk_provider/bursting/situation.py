@@ -60,6 +60,8 @@ class Situation:
     quiet_for: float = 0.0
     is_turn: bool = True
     others_open: str | None = None
+    override: Gate | None = None
+    """Where a person wants the gate to stay."""
     loss: str | None = None
     """Why bringing a pod home would not pay; None if it does."""
 
@@ -96,6 +98,7 @@ def situations(
             waiting=_waiting(inference, node),
             outside=len(outside[node.name]),
             unavailable=node.unavailable,
+            override=_override(node),
             homecoming=_homecoming(picture, states[node.name], rules, now),
             is_turn=turn in (None, node.name),
             others_open=_open_beside(node, managed, states),
@@ -114,6 +117,12 @@ def failed_quiet(state: GateState, limits: GateLimits) -> timedelta:
 def is_failed_lately(state: GateState, limits: GateLimits, now: datetime) -> bool:
     """Whether a homecoming went wrong not long ago."""
     return bool(state.failed) and now - state.failed[-1] < failed_quiet(state, limits)
+
+
+def _override(node: VirtualNode) -> Gate | None:
+    """A return is never forced: what ends it would end it again."""
+    wanted = node.gate_override
+    return Gate(wanted) if wanted in (Gate.OPEN, Gate.HOLD) else None
 
 
 def _candidates(

@@ -278,3 +278,23 @@ async def test_an_open_gate_beside_keeps_everybody_outside() -> None:
         bench.pod("waits", "b")
         await bench.until(lambda: "return" in (bench.gate("a"), bench.gate("b")), 300)
         assert None not in (bench.gate("a"), bench.gate("b"))
+
+
+async def test_a_person_may_keep_the_gate_where_it_is() -> None:
+    """By an annotation, until it is taken away."""
+    async with GateBench() as bench:
+        await opened(bench)
+        node = bench.node()
+        annotations = node["metadata"]["annotations"]
+        held = {**annotations, names.GATE_OVERRIDE: "hold"}
+        bench.api.store.put(
+            "nodes", {**node, "metadata": {**node["metadata"], "annotations": held}}
+        )
+        await bench.until(lambda: bench.gate() == "hold", seconds=3)
+        await asyncio.sleep(120)
+        assert (bench.gate(), bench.known().reason) == ("hold", GateReason.OVERRIDDEN)
+
+        node = bench.node()
+        del node["metadata"]["annotations"][names.GATE_OVERRIDE]
+        bench.api.store.put("nodes", node)
+        await bench.until(lambda: bench.gate() == "return")

@@ -56,6 +56,17 @@ def test_a_pod_that_an_open_gate_did_not_help_does_not_open_it_again() -> None:
     assert moved(futile, look(waiting=(ago(89),))) == ("open", "PodsWaiting")
 
 
+def test_a_person_s_word_stands_above_every_rule() -> None:
+    """Whatever was counted, and whoever waits."""
+    busy = at(Gate.OPEN, transitions=(ago(60),) * 9)
+    waits = look(FULL, waiting=(ago(90),))
+
+    assert moved(busy, replace(waits, override=Gate.HOLD)) == ("hold", "Overridden")
+    assert moved(at(Gate.HOLD), replace(waits, override=Gate.HOLD)) is None
+    assert moved(at(Gate.RETURN), look(override=Gate.OPEN)) == ("open", "Overridden")
+    assert moved(at(Gate.HOLD, **QUIET), look(override=Gate.HOLD)) is None
+
+
 def test_only_a_gate_that_could_help_makes_a_pod_futile() -> None:
     """Not one through which nobody could have gone."""
     rules = Rules(gate=GateLimits(provider_after=0))

@@ -105,6 +105,18 @@ def test_failures_in_a_row_double_the_quiet() -> None:
     assert [is_failed_lately(one, limits, NOW) for one in failed] == [False, False, *[True] * 4]
 
 
+def test_a_person_may_override_to_open_or_hold() -> None:
+    """Anything else is not understood, and nothing happens."""
+    words = {
+        word: situation(Picture([home()], [virtual(gate_override=word)])).override
+        for word in ("open", "hold", "return", "ajar", None)
+    }
+
+    assert words == {
+        "open": Gate.OPEN, "hold": Gate.HOLD, "return": None, "ajar": None, None: None,
+    }  # fmt: skip
+
+
 def test_a_selection_of_home_is_respected() -> None:
     """By label."""
     rules = Rules(Selection(home={"pool": "home"}))
