@@ -16,18 +16,18 @@ import aiohttp
 from vk_provider.faults import GarbledAnswerError, OutcomeUnknownError
 from vk_provider_runpod.answers import fault_of, read_object
 from vk_provider_runpod.config import RunPodConfig
+from vk_provider_runpod.market import Market
 from vk_provider_runpod.transport import Call, ReadKey, Transport, server_time
 
 PAGE_SIZE = 1000
 MOST_PAGES = 1000
 
 
-class RunPodClient:
+class RunPodClient(Market):
     """One account. Use as an async context manager."""
 
     def __init__(self, config: RunPodConfig, user_agent: str, read_key: ReadKey) -> None:
-        self._config = config
-        self._transport = Transport(config, user_agent, read_key)
+        super().__init__(config, Transport(config, user_agent, read_key))
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -85,22 +85,6 @@ class RunPodClient:
                 break
             seen.add(cursor)
         raise GarbledAnswerError("RunPod, list pods: the pages never end, so the list is partial")
-
-    async def list_gpus(self, count: int) -> Mapping[str, Any]:
-        """``GET /v2/catalog/gpus`` with stock for ``count`` GPUs in the configured cloud."""
-        config = self._config
-        query = {"include": "AVAILABILITY", "product": "POD", "count": str(count)}
-        query["cloud"] = config.cloud_type
-        if config.min_cuda_version:
-            query["minCudaVersion"] = config.min_cuda_version
-        call = Call("list GPU types", "GET", "/catalog/gpus", query=query)
-        return read_object(await self._transport.send(call))
-
-    async def list_cpus(self) -> Mapping[str, Any]:
-        """``GET /v2/catalog/cpus`` with stock."""
-        query = {"include": "AVAILABILITY", "product": "POD"}
-        call = Call("list CPU types", "GET", "/catalog/cpus", query=query)
-        return read_object(await self._transport.send(call))
 
     async def list_registries(self) -> Mapping[str, Any]:
         """``GET /v2/registries``."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from vk_provider.pods.reading import text
@@ -20,9 +20,10 @@ from vk_provider.provider import (
     ProviderContext,
     ProviderTraits,
     ResolvedPod,
+    SpendReport,
 )
 from vk_provider.secrets import SecretSource
-from vk_provider_runpod import explain, logs, offers
+from vk_provider_runpod import bill, explain, logs, offers
 from vk_provider_runpod.budget import CREATE_WAIT_SECONDS
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig, parse_config
@@ -104,6 +105,11 @@ class RunPodProvider(RunPodStreams):
         catalogue = await self._client.list_cpus()
         self._memory.avoiding.learn(catalogue)
         return offers.cpu_offers(catalogue, self._config)
+
+    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
+        """Every pod of the account, ours by their ids, hour by hour."""
+        answer = await self._client.read_bill(bill.query(since))
+        return tuple(bill.reports(answer, datetime.now(UTC)))
 
     def known_offers(self, gpu_count: int) -> Sequence[Offer]:
         return offers.known_offers(gpu_count, self._config)

@@ -52,7 +52,7 @@ class Views:
             closed_message=door.message,
             closed_until=self._calendar(door.reopens_at),
             budget=[each.words for each in spending.budget.shares(spending.now())],
-            warnings=[each.words for each in spending.warnings()],
+            warnings=[each.words for each in spending.budget.warnings(spending.now())],
             spent=self._threshold.spend_memory.line(),
         )
 

@@ -75,7 +75,7 @@ class BudgetWatch:
         spending = self._threshold.spending
         spending.look()
         self._threshold.look()
-        for share in self._threshold.spending.warnings():
+        for share in spending.budget.warnings(spending.now()):
             self._warn(NEARLY_SPENT, share, share.words)
             if share.share >= 1 or self._is_closed_by(share):
                 self._warn(SPENT, share, f"{share.words}; nothing that costs money starts here")

@@ -109,12 +109,6 @@ class Spending:
         self.dismissed = {PodUID(uid): why for uid, why in to_end.items()}
         self._shown.show(self.budget.meters.totals, self.budget.shares(self.now()))
 
-    def warnings(self) -> list[Share]:
-        """The caps of days and months that are nearly spent."""
-        least = self.budget.limits.warn_share
-        found = self.budget.shares(self.now())
-        return [each for each in found if each.period != "hour" and each.share >= least]
-
     def now(self) -> Now:
         """This moment on both clocks."""
         return Now(self._shell.clock.now(), self._shell.clock.steady())

@@ -155,6 +155,11 @@ class Budget:
                 usd = self.meters.usd(window, now, scope)
                 yield Share(scope, str(window), cap, usd, window.key(now.calendar))
 
+    def warnings(self, now: Now) -> list[Share]:
+        """The caps of days and months that are nearly spent. The hour's is there to be filled."""
+        least = self.limits.warn_share
+        return [each for each in self.shares(now) if each.period != "hour" and each.share >= least]
+
     def _over(self, scope: str, caps: Caps, price: float, now: Now) -> str:
         rate = self.rate(scope)
         if caps.usd_per_hour is not None and price > caps.usd_per_hour - rate + CENT:

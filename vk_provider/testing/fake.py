@@ -11,7 +11,6 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Self
 
 from vk_provider.faults import (
@@ -32,9 +31,9 @@ from vk_provider.pods.types import (
     Stamp,
     Stock,
 )
-from vk_provider.provider import ProviderContext, ProviderTraits, SpendReport
+from vk_provider.provider import ProviderContext, ProviderTraits
 from vk_provider.testing.fake_backend import FakeBackend
-from vk_provider.testing.fake_bill import reports_of
+from vk_provider.testing.fake_bill import TellsItsBill
 from vk_provider.testing.fake_config import FakeConfig, FakeOffer, parse_config
 from vk_provider.testing.fake_logs import read_logs
 from vk_provider.testing.fake_service import ManualClock, Order
@@ -63,10 +62,11 @@ def _leftover(pod: str, context: ProviderContext) -> Stamp:
     return Stamp(context.cluster_id, context.node_name, namespace, name, uid)
 
 
-class FakeProvider:
+class FakeProvider(TellsItsBill):
     """One node's connection to a fake service. Several may share the service."""
 
     def __init__(self, backend: FakeBackend, cluster_id: str) -> None:
+        super().__init__(backend)
         self.backend = backend
         self._cluster_id = cluster_id
         self.traits = ProviderTraits(
@@ -117,12 +117,6 @@ class FakeProvider:
         """The same machines, without asking how many are left."""
         offers = self.backend.config.offers_for(gpu_count, lambda name: 0)
         return [replace(offer, stock=Stock.UNKNOWN) for offer in offers]
-
-    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
-        """The bill of every instance by the hour, where the service is to tell it."""
-        self.backend.calls["spend"] += 1
-        self.backend.script.check("spend")
-        return reports_of(self.backend, since) if self.backend.config.reports_spend else ()
 
     async def watch_instances(self) -> AsyncIterator[Observation]:
         """Changes at the moment they happen."""

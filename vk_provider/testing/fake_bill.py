@@ -12,6 +12,19 @@ from vk_provider.provider import SpendReport
 from vk_provider.testing.fake_service import FakeService
 
 
+class TellsItsBill:
+    """The part of the fake provider that reports spend."""
+
+    def __init__(self, service: FakeService) -> None:
+        self._service = service
+
+    async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
+        """The bill of every instance by the hour, where the service is to tell it."""
+        self._service.calls["spend"] += 1
+        self._service.script.check("spend")
+        return reports_of(self._service, since) if self._service.config.reports_spend else ()
+
+
 def reports_of(service: FakeService, since: datetime) -> Sequence[SpendReport]:
     """From the hour that begins at ``since`` until now; the hour under way as far as it is."""
     return tuple(_reports(service, since))

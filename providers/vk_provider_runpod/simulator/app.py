@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from vk_provider_runpod.simulator import admin, pods_api, shop_api, volumes_api
+from vk_provider_runpod.simulator import admin, billing_api, pods_api, shop_api, volumes_api
 from vk_provider_runpod.simulator.calls import CALL, STATE, Call, problem, read_json
 from vk_provider_runpod.simulator.clock import http_date
 from vk_provider_runpod.simulator.faults import Fault
@@ -198,6 +198,7 @@ ROUTES: tuple[tuple[str, str, str, Work], ...] = (
     ("listCpuTypes", "GET", "/v2/catalog/cpus", shop_api.list_cpus),
     ("getCpuType", "GET", "/v2/catalog/cpus/{id}", shop_api.get_cpu),
     ("listDataCenters", "GET", "/v2/catalog/datacenters", shop_api.list_centres),
+    ("listPodBilling", "GET", "/v2/billing/pods", billing_api.list_pod_billing),
     ("getDataCenter", "GET", "/v2/catalog/datacenters/{id}", shop_api.get_centre),
 )
 """Every operation served, under its id in the document."""

@@ -69,7 +69,7 @@ class Month:
         for name, backend in self.node.backends.items():
             assert isinstance(backend.provider, FakeProvider)
             cloud = self.clouds.setdefault(name, backend.provider.backend)
-            backend.provider.backend = cloud  # a cloud outlives a process
+            backend.provider = FakeProvider(cloud, CLUSTER)  # a cloud outlives a process
             cloud.epoch = START - timedelta(seconds=self._began)
         spec = NodeSpec(NODE, self.settings.capacity, "1", cluster_id=CLUSTER)
         heartbeat = NodeHeartbeat(

@@ -146,6 +146,7 @@ def test_each_cap_shows_what_is_spent_of_it() -> None:
         ("", "month", 6.0, "2026-01"),
         ("other", "day", 0.0, "2026-01-15"),
     ]
+    assert [each.period for each in shown.warnings(now(2 * HOUR))] == ["day"]
     assert [each.words for each in shares[:2]] == [
         "50 % of the node's budget of 12.00 USD/h is taken",
         "50 % of the node's budget of 12.00 USD/day is spent",
