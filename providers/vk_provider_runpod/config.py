@@ -23,11 +23,13 @@ _CUDA = r"\d+\.\d+"
 @dataclass(frozen=True, slots=True)
 class SshConfig:
     """How commands get into containers. ``idle_seconds``: how long a connection that nobody uses
-    is kept; ``connect_seconds``: how long a server may take to let us in."""
+    is kept; ``connect_seconds``: how long a server may take to let us in. ``start_server``: where
+    a pod has a command of its own, start the image's server beside it."""
 
     private_key: SecretSource
     idle_seconds: float = 300.0
     connect_seconds: float = 15.0
+    start_server: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,9 @@ def _ssh(fields: Fields) -> SshConfig | None:
     private_key = block.secret("privateKey")
     idle = block.number("idleSeconds", 300.0, minimum=1)
     connect = block.number("connectSeconds", 15.0, minimum=1, maximum=120)
+    start = block.boolean("startServer", False)
     block.done()
-    return SshConfig(private_key, idle, connect) if private_key is not None else None
+    return SshConfig(private_key, idle, connect, start) if private_key is not None else None
 
 
 def _base_url(fields: Fields) -> str:

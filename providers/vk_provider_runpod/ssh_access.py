@@ -25,6 +25,15 @@ NOT_CONFIGURED = (
     "`ssh: {privateKey: …}` in the backend's configuration"
 )
 _DEFAULT_USER = "root"
+_START = "start"
+START_SERVER = (
+    '( umask 077; mkdir -p ~root/.ssh; printf "%s\\n" "$PUBLIC_KEY" >> ~root/.ssh/authorized_keys; '
+    "if [ -x /usr/sbin/sshd ]; then mkdir -p /run/sshd; ssh-keygen -A; /usr/sbin/sshd; "
+    "elif command -v dropbear; then mkdir -p /etc/dropbear; dropbear -R -s; fi "
+    ") >/dev/null 2>&1 </dev/null || :; "
+)
+"""Starts the image's server beside the pod's own command, and stays out of the way where it has
+none. What goes wrong with it is no fault of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +50,18 @@ class SshTarget:
 
 def is_wanted(pod: ResolvedPod, config: RunPodConfig) -> bool:
     """Whether this pod's instance lets us in: configured, and the pod does not say otherwise."""
-    said = strings(mapping(pod.pod, "metadata"), "annotations").get(ANNOTATION, "")
-    return config.ssh is not None and said.strip().lower() != "false"
+    return config.ssh is not None and _said(pod) != "false"
+
+
+def is_started(pod: ResolvedPod, config: RunPodConfig) -> bool:
+    """Whether a start wrapper is to start the image's server beside the pod's own command."""
+    if config.ssh is None or not is_wanted(pod, config) or pod.containers[0].command is None:
+        return False
+    return config.ssh.start_server or _said(pod) == _START
+
+
+def _said(pod: ResolvedPod) -> str:
+    return strings(mapping(pod.pod, "metadata"), "annotations").get(ANNOTATION, "").strip().lower()
 
 
 def key_env(env: Mapping[str, str], public_key: str) -> dict[str, str]:
@@ -56,15 +75,21 @@ def with_mapping(ports: Sequence[str]) -> list[str]:
     return [*ports] if is_taken else [*ports, MAPPING]
 
 
-def notes(pod: ResolvedPod) -> Iterator[FieldNote]:
+def notes(pod: ResolvedPod, config: RunPodConfig) -> Iterator[FieldNote]:
     """What a pod should know whose commands are to run over SSH."""
     container = pod.containers[0]
-    if container.command is not None:
-        yield FieldNote(
-            f"{container.field_path}.command",
-            "replaces the image's start script, which starts its SSH server as a rule: kubectl "
-            "exec, cp and port-forward work only if the command starts it",
-        )
+    if container.command is None:
+        return
+    path = f"{container.field_path}.command"
+    if is_started(pod, config):
+        yield FieldNote(path, "runs beside the image's SSH server, if it has one")
+        return
+    yield FieldNote(
+        path,
+        "replaces the image's start script, which starts its SSH server as a rule: kubectl "
+        "exec, cp and port-forward work only if the command starts it, or with the annotation "
+        f"{ANNOTATION}: {_START}",
+    )
 
 
 def target_of(pod: Json, container: str | None = None) -> SshTarget:

@@ -88,16 +88,17 @@ def translate(
     if problems:
         raise UnsupportedFieldsError(list(dict.fromkeys(problems)))
     logs_in = known.public_key is not None and ssh_access.is_wanted(pod, config)
+    starts_server = logs_in and ssh_access.is_started(pod, config)
     notes = [
         *(each for each in found if isinstance(each, FieldNote)),
         *stored.notes,
-        *(ssh_access.notes(pod) if logs_in else ()),
+        *(ssh_access.notes(pod, config) if logs_in else ()),
     ]
     ports = list(_ports(pod))
     body = {
         "name": stamp.instance_name(pod.stamp),
         "image": image.normalised(container.image),
-        **_arguments(container, wrapped=stored.wrapped),
+        **_arguments(container, _wrapper(stored.wrapped, starts_server)),
         "disk": stored.disk_gb,
         "env": {
             **_env(pod, container, wrapped=stored.wrapped),
@@ -117,11 +118,19 @@ def translate(
     return Translation(body, tuple(notes))
 
 
-def _arguments(container: ResolvedContainer, *, wrapped: bool) -> dict[str, str]:
+def _wrapper(writes_files: bool, starts_server: bool) -> str:
+    """What runs before the pod's own command, and becomes it; empty where nothing does."""
+    if not writes_files and not starts_server:
+        return ""
+    script = volumes.SCRIPT if writes_files else 'exec "$@"'
+    return f"{ssh_access.START_SERVER}{script}" if starts_server else script
+
+
+def _arguments(container: ResolvedContainer, wrapper: str) -> dict[str, str]:
     """``args`` as JSON, which overrides entrypoint and command word by word, without a shell."""
     command, args = list(container.command or ()), list(container.args or ())
-    if wrapped:
-        command, args = ["/bin/sh", "-c", volumes.SCRIPT, "vk-provider"], [*command, *args]
+    if wrapper:
+        command, args = ["/bin/sh", "-c", wrapper, "vk-provider"], [*command, *args]
     if command:
         # An empty cmd could mean the image's own, which Kubernetes drops with the entrypoint.
         words = {"entrypoint": command, "cmd": args}

@@ -38,7 +38,8 @@ class Behaviour:
     """After ``log_lines`` one line per so many seconds; 0 is silent."""
     ssh: bool | None = None
     """Whether an SSH server answers. None: as with the service's own images, whose start script
-    starts one if PUBLIC_KEY is set, and so not where the pod has a command or arguments."""
+    starts one if PUBLIC_KEY is set, and so not where the pod has a command or arguments that
+    start none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ class SimulatedPod:
         if self.behaviour.ssh is not None:
             return self.behaviour.ssh
         has_key = any(self.env.get(name) for name in ("PUBLIC_KEY", "SSH_PUBLIC_KEY"))
-        return has_key and not self.body.get("args")
+        args = self.body.get("args") or ""
+        return has_key and (not args or "/usr/sbin/sshd" in args)
 
     @property
     def kind(self) -> tuple[str, int]:

@@ -314,6 +314,20 @@ async def test_attach_shows_output_and_takes_no_input(
             await provider.attach(ref, AttachRequest("main", stdin=True), client)
 
 
+async def test_a_server_can_be_started_beside_a_command(
+    make_provider: MakeProvider, simulator: Simulator, ssh_block: dict[str, Any]
+) -> None:
+    """By the start wrapper, if the pod or the operator wishes so."""
+    containers = [make_container(command=["serve"])]
+    wish = {"annotations": {"runpod.vk-provider.dev/ssh": "start"}}
+    async with make_provider(ssh=ssh_block) as provider:
+        asked = await running_pod(provider, simulator, containers=containers, metadata=wish)
+        assert await run(provider, asked, "echo in") == (0, b"in\n")
+    async with make_provider(ssh={**ssh_block, "startServer": True}) as provider:
+        other = await running_pod(provider, simulator, name="app-2", containers=containers)
+        assert await run(provider, other, "echo in") == (0, b"in\n")
+
+
 async def test_an_image_without_the_habit_can_be_rehearsed(
     make_provider: MakeProvider, simulator: Simulator, ssh_block: dict[str, Any]
 ) -> None:

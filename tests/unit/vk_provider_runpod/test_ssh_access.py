@@ -11,6 +11,7 @@ from vk_provider_runpod.config import RunPodConfig, SshConfig
 from vk_provider_runpod.ssh_access import (
     ANNOTATION,
     SshTarget,
+    is_started,
     is_wanted,
     key_env,
     notes,
@@ -55,13 +56,34 @@ def test_port_22_is_mapped_once(ports: list[str], mapped: list[str]) -> None:
     assert with_mapping(ports) == mapped
 
 
-def test_a_command_in_place_of_the_start_script_is_noted() -> None:
+def test_a_server_is_started_beside_a_command_where_that_is_wished(config: RunPodConfig) -> None:
+    """By the pod or by the operator; without a command the image's own script does it."""
+    asked: dict[str, Any] = {"metadata": {"annotations": {ANNOTATION: "start"}}}
+    shut: dict[str, Any] = {"metadata": {"annotations": {ANNOTATION: "false"}}}
+    command: dict[str, Any] = {"containers": [make_container(command=["serve"])]}
+    usual = replace(config, ssh=SshConfig(SecretSource(file="/key")))
+    always = replace(config, ssh=SshConfig(SecretSource(file="/key"), start_server=True))
+
+    assert is_started(make_resolved_pod(**command, **asked), usual)
+    assert is_started(make_resolved_pod(**command), always)
+    assert not is_started(make_resolved_pod(**command), usual)
+    assert not is_started(make_resolved_pod(**asked), always)
+    assert not is_started(make_resolved_pod(**command, **shut), always)
+    assert not is_started(make_resolved_pod(**command, **asked), config)
+
+
+def test_a_command_in_place_of_the_start_script_is_noted(config: RunPodConfig) -> None:
     """It is the usual reason why nobody answers."""
+    usual = replace(config, ssh=SshConfig(SecretSource(file="/key")))
     plain = make_resolved_pod()
     own = make_resolved_pod(containers=[make_container(command=["serve"])])
 
-    assert list(notes(plain)) == []
-    assert [each.path for each in notes(own)] == ["spec.containers[0].command"]
+    assert list(notes(plain, usual)) == []
+    (note,) = notes(own, usual)
+    assert note.path == "spec.containers[0].command"
+    assert "annotation" in note.note
+    always = replace(config, ssh=SshConfig(SecretSource(file="/key"), start_server=True))
+    assert "beside" in next(notes(own, always)).note
 
 
 def test_the_direct_address_is_taken(backend_pod: MakePod) -> None:
