@@ -23,7 +23,7 @@ from vk_provider.provider import (
     SpendReport,
 )
 from vk_provider.secrets import SecretSource
-from vk_provider_runpod import bill, explain, logs, offers
+from vk_provider_runpod import bill, explain, logs
 from vk_provider_runpod.budget import CREATE_WAIT_SECONDS
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig, parse_config
@@ -32,25 +32,24 @@ from vk_provider_runpod.diagnosis import diagnose
 from vk_provider_runpod.memory import Memory, age
 from vk_provider_runpod.observe import observe
 from vk_provider_runpod.registries import Registries
-from vk_provider_runpod.streams import RunPodStreams, Shells
+from vk_provider_runpod.shopping import RunPodShop
+from vk_provider_runpod.streams import Shells
 from vk_provider_runpod.transport import ReadKey
 
 DIAGNOSIS_SECONDS = 3.0
 
 
-class RunPodProvider(RunPodStreams):
-    """One RunPod account. ``list_offers`` and ``known_offers`` come on top."""
+class RunPodProvider(RunPodShop):
+    """One RunPod account."""
 
     def __init__(self, config: RunPodConfig, context: ProviderContext) -> None:
         client = RunPodClient(config, context.user_agent, _reader(config.api_key, context))
         ssh_key = config.ssh.private_key if config.ssh else None
         shells = Shells(config, client, _reader(ssh_key, context))
-        super().__init__(config, client, shells, context.cluster_id)
+        memory = Memory(context.cluster_id, timedelta(seconds=config.list_lag_seconds))
+        super().__init__(config, client, shells, memory)
         self._registries = Registries(client)
-        self._memory = Memory(context.cluster_id, timedelta(seconds=config.list_lag_seconds))
-        self._maker = Maker(
-            config, client, self._memory, shells, self._registries, context.read_claim
-        )
+        self._maker = Maker(config, client, memory, shells, self._registries, context.read_claim)
         self._listing = asyncio.Lock()
         self._traits = ProviderTraits(
             list_lag_seconds=config.list_lag_seconds,
@@ -97,22 +96,10 @@ class RunPodProvider(RunPodStreams):
     async def capacity(self) -> NodeCapacity:
         return NodeCapacity()
 
-    async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
-        if gpu_count:
-            catalogue = await self._client.list_gpus(gpu_count)
-            self._memory.avoiding.learn(catalogue)
-            return offers.gpu_offers(catalogue, gpu_count, self._config)
-        catalogue = await self._client.list_cpus()
-        self._memory.avoiding.learn(catalogue)
-        return offers.cpu_offers(catalogue, self._config)
-
     async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
         """Every pod of the account, ours by their ids, hour by hour."""
         answer = await self._client.read_bill(bill.query(since))
         return tuple(bill.reports(answer, datetime.now(UTC)))
-
-    def known_offers(self, gpu_count: int) -> Sequence[Offer]:
-        return offers.known_offers(gpu_count, self._config)
 
 
 async def _survey(

@@ -239,6 +239,11 @@ def _gpu_type(pod: ResolvedPod, offer: Offer, config: RunPodConfig) -> str | Non
     )
 
 
+def vcpus_of(pod: ResolvedPod, offer: Offer, config: RunPodConfig) -> int:
+    """How many vCPUs a pod without a GPU gets: a power of two that covers its requests."""
+    return _compute_size(pod, pod.containers[0], _cpu_flavour(offer, config))[0]
+
+
 def _compute_size(
     pod: ResolvedPod, container: ResolvedContainer, flavour: str
 ) -> tuple[int, list[FieldProblem]]:

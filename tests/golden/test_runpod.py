@@ -54,7 +54,9 @@ def rendered(case: Path) -> dict[str, Any]:
     pod = resolved_pod(read(case / "pod.yaml"), given.get("objects", []))
     offer = Offer(**given["offer"]) if "offer" in given else known_offers(pod.gpu_count, config)[0]
     try:
-        found = translate(pod, offer, config, Known(given.get("registry"), **given.get("known", {})))
+        found = translate(
+            pod, offer, config, Known(given.get("registry"), **given.get("known", {}))
+        )
     except UnsupportedFieldsError as error:
         return {"refused": [asdict(problem) for problem in error.problems]}
     return {"request": dict(found.body), "notes": [asdict(note) for note in found.notes]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from vk_provider_runpod.provider import RunPodProvider
@@ -171,3 +172,22 @@ async def test_a_claim_that_stands_for_nothing_is_refused_by_its_path(
         (problem,) = raised.value.problems
         assert problem.path == "spec.volumes[0].persistentVolumeClaim"
     assert not simulator.state.model.pods
+
+
+async def test_a_pod_without_a_gpu_is_priced_by_its_size(
+    provider: RunPodProvider, simulator: Simulator
+) -> None:
+    """As it is billed; a GPU's price is the instance's, and an unknown one stays so."""
+    large: dict[str, Any] = {"resources": {"requests": {"cpu": "7", "memory": "8Gi"}}}
+    pod = make_resolved_pod(containers=[make_container(**large)])
+    (known, *_) = provider.known_offers(0)
+    assert provider.priced(pod, known) == known
+
+    (offer, *_) = await provider.list_offers(0)
+    priced = provider.priced(pod, offer)
+    ref = await provider.create_instance(pod, priced)
+
+    assert priced.usd_per_hour == pytest.approx(8 * 0.035)
+    assert priced.usd_per_hour == pytest.approx(simulator.state.model.pods[ref.id].cost)
+    (gpu, *_) = await provider.list_offers(1)
+    assert provider.priced(gpu_pod(), gpu) == gpu

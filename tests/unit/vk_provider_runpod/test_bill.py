@@ -26,7 +26,7 @@ def test_a_record_is_a_report() -> None:
     bill = {"records": [RECORD]}
     assert list(reports(bill, TEN + 2 * HOUR)) == [SpendReport("7h9k", TEN, TEN + HOUR, 1.25)]
     assert list(reports(bill, TEN + HOUR / 2)) == [SpendReport("7h9k", TEN, TEN + HOUR / 2, 1.25)]
-    assert list(reports(bill, TEN - HOUR))[0].end == TEN
+    assert next(iter(reports(bill, TEN - HOUR))).end == TEN
     assert list(reports({"records": []}, TEN)) == []
 
 
