@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 CONNECTIONS = 8
 LEASE_TIMEOUT_SECONDS = 5.0
 AGAIN_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 60.0
 CLOSE_SECONDS = 2.0
 EVENTS_SECONDS = 1.0
 
@@ -59,6 +60,7 @@ class Bursting:
         self._metrics = metrics
         self._leadership: Leadership | None = None
         self._is_over = False
+        self._failures = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until ``stop``. Raises KubeError."""
@@ -95,7 +97,9 @@ class Bursting:
         return [group.create_task(work, name=f"bursting: {name}") for name, work in loops]
 
     async def _lead(self, client: KubeClient, leadership: Leadership, stop: asyncio.Event) -> None:
-        """One term: until we are told to stop, leadership is lost or a controller fails."""
+        """One term: until we are told to stop, leadership is lost or a controller fails.
+
+        A bug of ours in here must not take the nodes along: the term ends, another one may try."""
         self._is_over = False
         events = EventRecorder(client, socket.gethostname(), "vk-provider-bursting")
         self._metrics.bursting.leader.set(1)
@@ -104,8 +108,7 @@ class Bursting:
         ends = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(leadership.keep())]
         try:
             await asyncio.wait({working, *ends}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                await working
+            self._note(working)
         finally:
             self._is_over = True
             if stop.is_set() and not working.done():
@@ -115,8 +118,19 @@ class Bursting:
             await asyncio.gather(working, *ends, return_exceptions=True)
             self._metrics.bursting.forget()
             await bounded(leadership.release(), CLOSE_SECONDS, "giving leadership up")
+        pause = min(AGAIN_SECONDS * 2.0**self._failures, LONGEST_PAUSE_SECONDS)
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), AGAIN_SECONDS)
+            await asyncio.wait_for(stop.wait(), pause)
+
+    def _note(self, working: asyncio.Future[None]) -> None:
+        """Tell of a controller that failed; the pause before the next term grows with each."""
+        fault = working.exception() if working.done() else None
+        if fault is None:
+            self._failures = 0
+            return
+        self._failures += 1
+        self._metrics.internal_errors.labels("", "bursting").inc()
+        logger.error("bursting: a controller failed; the nodes go on", exc_info=fault)
 
     async def _work(
         self, client: KubeClient, leadership: Leadership, events: EventRecorder
