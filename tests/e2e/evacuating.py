@@ -45,7 +45,10 @@ async def train_runs(workloads: Workloads, seconds: float = 60.0) -> None:
 
     async def probe() -> bool:
         pods = await workloads.pods("job-name=train")
-        return any(pod["status"]["phase"] == "Running" for pod in pods)
+        return any(
+            pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+            for pod in pods
+        )
 
     await eventually(probe, "training runs at home", seconds=seconds)
 

@@ -89,7 +89,7 @@ async def at_queue(bed: ControlPlane) -> AsyncIterator[Workloads]:
     workloads = Workloads(bed, "default")
     yield workloads
     await workloads.kubectl("delete", "jobs,deployments,hpa", "--all", "--timeout=60s")
-    await workloads.kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+    await workloads.kubectl("delete", "pods", "--all", "--force", "--grace-period=0", "--wait")
 
 
 async def test_inference_moves_out_before_training_comes_and_home_after_it(
