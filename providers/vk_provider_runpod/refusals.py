@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vk_provider.faults import FieldProblem
+from vk_provider.pods.known_fields import unknown_fields
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import FieldNote, Json, ResolvedPod
 
@@ -70,7 +71,13 @@ _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 def findings(pod: ResolvedPod) -> tuple[Finding, ...]:
     """Everything in the pod that is refused or noted, in the order of the fields."""
     spec = mapping(pod.pod, "spec")
-    return (*_pod_fields(spec), *_structure(pod, spec), *_containers(pod), *pod.unresolvable)
+    return (
+        *_pod_fields(spec),
+        *_structure(pod, spec),
+        *_containers(pod),
+        *pod.unresolvable,
+        *unknown_fields(spec),
+    )
 
 
 def _structure(pod: ResolvedPod, spec: Json) -> Iterator[Finding]:

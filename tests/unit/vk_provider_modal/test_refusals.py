@@ -25,6 +25,7 @@ def found(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, boo
         ({"hostname": "web"}, "spec.hostname", False),
         ({"hostnameOverride": "web"}, "spec.hostnameOverride", False),
         ({"resources": {"limits": {"cpu": "1"}}}, "spec.resources", True),
+        ({"fieldOfNextYear": {"a": 1}}, "spec.fieldOfNextYear", True),
         ({"hostUsers": False}, "spec.hostUsers", False),
         ({"dnsPolicy": "None"}, "spec.dnsPolicy", False),
         ({"terminationGracePeriodSeconds": 5}, "spec.terminationGracePeriodSeconds", False),

@@ -53,6 +53,7 @@ def test_a_plain_pod_is_neither_refused_nor_noted() -> None:
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
         ({"os": {"name": "windows"}}, "spec.os.name"),
         ({"resources": {"limits": {"cpu": "1"}}}, "spec.resources"),
+        ({"fieldOfNextYear": {"a": 1}}, "spec.fieldOfNextYear"),
         ({"securityContext": {"runAsUser": 1}}, "spec.securityContext.runAsUser"),
         ({"securityContext": {"runAsGroup": 0}}, "spec.securityContext.runAsGroup"),
         ({"securityContext": {"fsGroup": 0}}, "spec.securityContext.fsGroup"),
