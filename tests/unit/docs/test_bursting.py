@@ -1,0 +1,80 @@
+"""The pages about bursting: every key is there, links lead somewhere, samples are valid."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from vk_provider.faults import FieldProblem
+from vk_provider.fields import Fields
+from vk_provider.settings_bursting import parse_bursting_document
+from vk_provider.settings_bursting_gpu_health import default_rules, parse_gpu_health
+from vk_provider.settings_bursting_quota_bridge import parse_quota_bridge
+from vk_provider.settings_bursting_webhook import parse_webhook
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = [DOCS / "bursting.md", DOCS / "bursting-options.md"]
+
+
+def blocks(page: Path, language: str = "yaml") -> Iterator[str]:
+    """The code blocks of a page."""
+    yield from re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def keys(parse: Callable[[Fields], Any]) -> set[str]:
+    """What a block knows: an unknown key is told the valid ones."""
+    problems: list[FieldProblem] = []
+    parse(Fields({"zzzzzzzz": 1}, "", problems))
+    (message,) = [str(one) for one in problems]
+    return set(message.partition("valid: ")[2].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("heading", "parse"),
+    [
+        ("## The webhook", parse_webhook),
+        ("## GPU health", parse_gpu_health),
+        ("## The quota bridge", parse_quota_bridge),
+    ],
+)
+def test_every_key_of_a_block_is_told(heading: str, parse: Callable[[Fields], Any]) -> None:
+    """In its own section; what all of them have, at the top."""
+    top, _, rest = (DOCS / "bursting-options.md").read_text().partition(heading)
+    section = rest.partition("\n## ")[0]
+
+    assert "enabled" in top
+    assert keys(parse) - {"enabled"} - set(re.findall(r"\w+", section)) == set()
+
+
+def test_every_default_rule_is_told() -> None:
+    """By its name, which `disabledRules` takes."""
+    text = (DOCS / "bursting-options.md").read_text()
+
+    assert [rule.name for rule in default_rules() if f"`{rule.name}`" not in text] == []
+
+
+def test_every_sample_of_a_block_is_valid() -> None:
+    """As it stands on the page."""
+    for text in blocks(DOCS / "bursting-options.md"):
+        problems: list[FieldProblem] = []
+        parse_bursting_document({"metadata": {}, **yaml.safe_load(text)}, problems)
+        assert [str(one) for one in problems if "prometheus.url" not in str(one)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Files that are there, and headings in them."""
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        if target.startswith("http"):
+            continue
+        name, _, anchor = target.partition("#")
+        assert (DOCS / name).exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", (DOCS / name).read_text(), re.MULTILINE)
+            anchors = [
+                re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+            ]
+            assert anchor in anchors, target
