@@ -50,6 +50,11 @@ def end(mark: str) -> str:
     return _line(_END, f"{MARK}={mark}")
 
 
+def aside(script: str) -> str:
+    """Run a script of ours, in no container's name."""
+    return _line(script)
+
+
 def _line(script: str, *words: str) -> str:
     # `exec`, so that a signal that ends the command is the server's own child's, and is reported.
-    return f"exec /bin/sh -c {shlex.quote(script)} vk-provider {shlex.join(words)}"
+    return shlex.join(["exec", "/bin/sh", "-c", script, "vk-provider", *words])

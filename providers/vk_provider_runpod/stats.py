@@ -1,55 +1,71 @@
-"""The usage that RunPod's list shows, as far as it can be told in Kubernetes' units.
+"""What instances use, in Kubernetes' units: out of RunPod's list, and out of the containers.
 
 RunPod measures in per cent. Of a GPU that is what Kubernetes shows, too; of memory it can be told
 in bytes where the instance's size is known (CPU pods). Processor time is not told at all, neither
-as a counter nor of how many cores, and is left out rather than made up.
-Pure. Fed by ``streams`` with one list; feeds the core's stats.
+as a counter nor of how many cores: only a container that lets us in has that. What nobody has
+measured is left out.
+Pure. Fed by ``streams`` with one list and what was measured; feeds the core's stats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from vk_provider.pods.reading import mapping, mappings, number, text
 from vk_provider.streams import ContainerStats, InstanceStats
-from vk_provider_runpod.stamp import read_mark
+from vk_provider_runpod.cgroups import Usage
+from vk_provider_runpod.stamp import Mark, read_mark
 
 _GB = 10**9
 _PER_CENT = 100
 
 
-def stats_of(
-    pods: Sequence[Mapping[str, Any]], cluster_id: str, now: datetime
-) -> tuple[InstanceStats, ...]:
-    """Of all running instances of our cluster; ``now`` is when RunPod answered."""
-    return tuple(_all(pods, cluster_id, now))
-
-
-def _all(
-    pods: Sequence[Mapping[str, Any]], cluster_id: str, now: datetime
-) -> Iterator[InstanceStats]:
+def running(
+    pods: Sequence[Mapping[str, Any]], cluster_id: str
+) -> Mapping[str, tuple[Mark, Mapping[str, Any]]]:
+    """The running instances of our cluster, by id."""
+    found = {}
     for pod in pods:
-        mark, runtime = read_mark(pod), mapping(pod, "runtime")
-        if mark is None or mark.stamp.cluster_id != cluster_id:
-            continue
+        mark = read_mark(pod)
         # A stopped pod shows its last runtime for a while.
-        if text(pod, "status") == "RUNNING" and runtime:
-            yield InstanceStats(mark.stamp.pod_uid, (_container(pod, mark.container, now),))
+        runs = text(pod, "status") == "RUNNING" and mapping(pod, "runtime")
+        if mark is not None and mark.stamp.cluster_id == cluster_id and runs:
+            found[text(pod, "id")] = (mark, pod)
+    return found
 
 
-def _container(pod: Mapping[str, Any], name: str, now: datetime) -> ContainerStats:
+def stats_of(
+    instances: Mapping[str, tuple[Mark, Mapping[str, Any]]],
+    measured: Mapping[str, Usage],
+    now: datetime,
+) -> tuple[InstanceStats, ...]:
+    """Of these instances; ``now`` is when RunPod answered."""
+    return tuple(
+        InstanceStats(
+            mark.stamp.pod_uid, (_container(mark.container, pod, measured.get(key), now),)
+        )
+        for key, (mark, pod) in instances.items()
+    )
+
+
+def _container(
+    name: str, pod: Mapping[str, Any], usage: Usage | None, now: datetime
+) -> ContainerStats:
+    usage = usage or Usage()
     runtime = mapping(pod, "runtime")
     gpus = {str(index): entry for index, entry in mappings(runtime, "gpus")}
     shares = {index: _share(entry, "util") for index, entry in gpus.items()}
-    memory = _memory(pod)
+    told = _memory(pod) if usage.memory_bytes is None else None
     return ContainerStats(
         name=name,
         at=now,
-        memory_working_set_bytes=memory,
-        memory_usage_bytes=memory,
+        cpu_nanoseconds=usage.cpu_nanoseconds,
+        memory_working_set_bytes=usage.working_set_bytes if told is None else told,
+        memory_usage_bytes=usage.memory_bytes if told is None else told,
         gpu_utilization={index: share for index, share in shares.items() if share is not None},
+        gpu_memory_used_bytes=dict(usage.gpu_memory_bytes),
     )
 
 

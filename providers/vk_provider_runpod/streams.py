@@ -6,7 +6,7 @@ and on ``attaching`` and ``logs``, which don't.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from vk_provider.faults import NotSupportedError, ProviderError
@@ -19,12 +19,14 @@ from vk_provider.streams import (
     PortConnection,
 )
 from vk_provider_runpod import attaching, logs
+from vk_provider_runpod.cgroups import Usage
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.ssh_access import NOT_CONFIGURED
-from vk_provider_runpod.stats import stats_of
+from vk_provider_runpod.stats import running, stats_of
 
 if TYPE_CHECKING:
+    from vk_provider_runpod.measuring import Measuring
     from vk_provider_runpod.ssh import Connections, KeyPair
 
 NOT_INSTALLED = (
@@ -42,6 +44,7 @@ class Shells:
     ) -> None:
         self._connections: Connections | None = None
         self._keys: KeyPair | None = None
+        self._measuring: Measuring | None = None
         self.refusal = NOT_CONFIGURED
         self.public_key: str | None = None
         """What instances are told, as far as it is known; None where nobody logs in."""
@@ -50,12 +53,14 @@ class Shells:
         self.public_key = ANY_KEY
         try:
             # Only whoever logs in needs the client: it is large, and an extra.
+            from vk_provider_runpod.measuring import Measuring
             from vk_provider_runpod.ssh import Connections, KeyPair
         except ImportError:
             self.refusal, self.public_key = NOT_INSTALLED, None
             return
         self._keys = KeyPair(read_key)
         self._connections = Connections(config.ssh, self._keys, client.get_pod)
+        self._measuring = Measuring(self._connections)
 
     @property
     def connections(self) -> Connections:
@@ -76,6 +81,10 @@ class Shells:
             await self.refresh()
         except ProviderError:
             return
+
+    async def measure(self, containers: Mapping[str, str]) -> Mapping[str, Usage]:
+        """What containers use, by instance, of those that let us in."""
+        return {} if self._measuring is None else await self._measuring.measure(containers)
 
     async def close(self) -> None:
         """End all connections."""
@@ -119,9 +128,11 @@ class RunPodStreams:
         return await open_port(connections, ref, port)
 
     async def read_stats(self) -> tuple[InstanceStats, ...]:
-        """What RunPod measures, in one list."""
+        """What RunPod's list tells, and what the containers tell that let us in."""
         pods, now = await self._client.list_pods()
-        return stats_of(pods, self._cluster_id, now)
+        instances = running(pods, self._cluster_id)
+        containers = {key: mark.container for key, (mark, _) in instances.items()}
+        return stats_of(instances, await self._shells.measure(containers), now)
 
     def read_logs(
         self, ref: InstanceRef, container: str, options: LogOptions

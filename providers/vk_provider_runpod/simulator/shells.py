@@ -3,7 +3,8 @@
 Whatever is asked for runs as a process of this machine, with the rights of whoever runs the
 simulator: hence only with ``--allow-exec``. A pod's processes have its variables, and a folder of
 their own as working directory, HOME and TMPDIR; nothing else is isolated. A simulated container has
-no process, so its PID 1 is made up: ``/proc/1/`` in a command means a folder that says the same.
+no process, so its PID 1 is made up: ``/proc/1/`` in a command means a folder that says the same,
+and so is its cgroup.
 As with OpenSSH, a closed channel ends no command without a terminal.
 Fed by ``pods_api`` and ``app`` (who lives); serves on loopback.
 """
@@ -28,6 +29,8 @@ from vk_provider_runpod.simulator.model import SimulatedPod
 HOST = "127.0.0.1"
 MOST_SESSIONS = 10
 """On one connection: OpenSSH's default."""
+_BUSY = 0.03
+_MEMORY_BYTES = 512 << 20
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -115,7 +118,19 @@ class _Server:
 
     def line(self, command: str) -> str:
         """A command with the made-up PID 1 in place of this machine's."""
-        return command.replace("/proc/1/", f"{self._folder.name}/proc/1/")
+        self._measure()
+        for real in ("/proc/1/", "/sys/fs/cgroup/"):
+            command = command.replace(real, f"{self._folder.name}{real}")
+        return command
+
+    def _measure(self) -> None:
+        """As the API's list tells it: three hundredths of a processor, some memory."""
+        cgroup = Path(self._folder.name, "sys", "fs", "cgroup")
+        cgroup.mkdir(parents=True, exist_ok=True)
+        busy = int((self.pod.uptime(self._now()) or 0) * 1_000_000 * _BUSY)
+        (cgroup / "cpu.stat").write_text(f"usage_usec {busy}\nuser_usec {busy}\nsystem_usec 0\n")
+        (cgroup / "memory.current").write_text(f"{_MEMORY_BYTES}\n")
+        (cgroup / "memory.stat").write_text(f"anon 1\ninactive_file {_MEMORY_BYTES // 8}\n")
 
     async def end(self) -> None:
         """Stop listening, cut the connections, kill what was started; leave nothing behind."""

@@ -21,7 +21,7 @@ from tests.support.eventually import eventually
 from vk_provider.faults import DeniedError, NotSupportedError, UnavailableError
 from vk_provider.pods.types import InstanceRef
 from vk_provider.streams import AttachRequest, ExecRequest
-from vk_provider.testing.builders import make_container, make_resolved_pod
+from vk_provider.testing.builders import make_container, make_resolved_pod, make_stamp
 from vk_provider.testing.contract_client import ScriptedClient
 
 MakeProvider = Callable[..., RunPodProvider]
@@ -343,6 +343,32 @@ async def test_an_image_without_the_habit_can_be_rehearsed(
         bare = await running_pod(provider, simulator, name="app-2")
         with pytest.raises(UnavailableError, match="the image has none"):
             await run(provider, bare, "true")
+
+
+async def test_usage_is_what_containers_say_that_let_us_in(
+    make_provider: MakeProvider, simulator: Simulator, ssh_block: dict[str, Any]
+) -> None:
+    """The others' is what RunPod's list says; who did not let us in is not asked at once again."""
+    closed = {"metadata": {"annotations": {"runpod.vk-provider.dev/ssh": "false"}}}
+    async with make_provider(ssh=ssh_block) as provider:
+        await running_pod(provider, simulator)
+        shut = await running_pod(provider, simulator, name="app-2", **closed)
+
+        first = {each.pod_uid: each.containers[0] for each in await provider.read_stats()}
+        simulator.state.clock.advance(100)
+        asked = len(simulator.state.requests)
+        second = {each.pod_uid: each.containers[0] for each in await provider.read_stats()}
+
+    open_uid, shut_uid = make_stamp("app-1").pod_uid, make_stamp("app-2").pod_uid
+    before, after = first[open_uid].cpu_nanoseconds, second[open_uid].cpu_nanoseconds
+    assert before is not None
+    assert after is not None
+    assert after - before == 3_000_000_000
+    assert first[open_uid].memory_working_set_bytes == (512 << 20) * 7 // 8
+    assert first[shut_uid].cpu_nanoseconds is None
+    assert first[shut_uid].memory_usage_bytes == 480_000_000
+    paths = [each.path for each in simulator.state.requests[asked:]]
+    assert paths == ["/v2/pods"], shut
 
 
 @pytest.fixture(autouse=True)
