@@ -182,7 +182,9 @@ def _offers(
         known = (IMPLICIT_OFFER,)
     if isinstance(provider, SupportsPricing):
         known = tuple(provider.priced(pod, offer) for offer in known)
-    wishes = _checkable(pod.hints, known)
+    # Of a backend without a catalogue no more will ever be known, and the node judges by that.
+    has_catalogue = isinstance(provider, SupportsKnownOffers | SupportsOffers)
+    wishes = _checkable(pod.hints, known) if has_catalogue else pod.hints
     if not candidate.node.capacity:
         # Without a configuration a backend is called like its provider, which no pod can mean.
         wishes = replace(wishes, backends=())

@@ -176,12 +176,21 @@ def test_wishes_leave_out_what_does_not_fit() -> None:
     ]
 
 
-@pytest.mark.parametrize("backend", [Shop(), Backend()])
-def test_a_price_that_is_unknown_offline_excludes_nothing(backend: Backend) -> None:
+def test_a_backend_without_a_catalogue_fulfils_no_wish_about_one() -> None:
+    """The node would say the same: nobody will ever know its price."""
+    wish = '{vk-provider.dev/max-price: "2"}'
+
+    one = judgement(deployment(annotations=wish), candidate(Backend()))
+
+    assert not one.can_run
+    assert "excluded 1 by vk-provider.dev/max-price" in reasons(one)[0]
+
+
+def test_a_price_that_is_unknown_offline_excludes_nothing() -> None:
     """The wish can only be checked later, which is said."""
     wish = '{vk-provider.dev/max-price: "2", vk-provider.dev/min-gpu-memory: 40Gi}'
 
-    one = judgement(deployment(annotations=wish), candidate(backend))
+    one = judgement(deployment(annotations=wish), candidate(Shop()))
 
     assert one.can_run
     assert [note.path for note in one.notes] == [
