@@ -59,8 +59,8 @@ async def kueue(bed: ControlPlane, *, topology_aware: bool = False) -> AsyncIter
     crds = await asyncio.to_thread(lambda: list(_definitions(components, server, bundle)))
     await bed.create_namespace(NAMESPACE)
     await bed.apply(crds)
-    names = [f"crd/{crd['metadata']['name']}" for crd in crds]
-    await bed.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    names = {crd["metadata"]["name"] for crd in crds}
+    await eventually(lambda: _are_served(bed, names), "Kueue's kinds served")
     configuration = _configuration(_folder_of(bed, pair), (webhook, health, metrics))
     configuration["featureGates"]["TopologyAwareScheduling"] = topology_aware
     await _start(bed, program, configuration, pair)
@@ -137,6 +137,18 @@ def _webhooks(components: Path, server: str, bundle: str) -> Iterator[dict[str, 
                 webhook["clientConfig"] = {"url": server + path, "caBundle": bundle}
                 kept.append(webhook)
         yield configuration | {"webhooks": kept}
+
+
+async def _are_served(bed: ControlPlane, names: set[str]) -> bool:
+    """Whether all are Established: the manager ends at once where a kind is missing."""
+    found = await bed.get_json("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+    served = {
+        crd["metadata"]["name"]
+        for crd in found["items"]
+        for condition in (crd.get("status") or {}).get("conditions") or ()
+        if (condition["type"], condition["status"]) == ("Established", "True")
+    }
+    return names <= served
 
 
 def _folder_of(bed: ControlPlane, pair: Pair) -> Path:

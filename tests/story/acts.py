@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tests.rig.kueue import create
+from tests.rig.polling import eventually
 from tests.rig.state_metrics import Fault
 from tests.story import settings, workloads
 from tests.story.history import OPEN
@@ -156,8 +157,13 @@ async def prepare(stage: Stage, checked: bool) -> None:
     strategy = {"admissionChecks": names}
     queue = workloads.training_queue(admissionChecksStrategy=strategy)
     await create(stage.bed, [workloads.CHECK, *queue])
-    ready = ("wait", "--for=condition=Active", "--timeout=60s")
-    await stage.bed.kubectl(*ready, f"clusterqueue/{workloads.TRAINING}")
+    await eventually(lambda: _is_active(stage), "the queue Active: somebody minds its check")
+
+
+async def _is_active(stage: Stage) -> bool:
+    path = f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{workloads.TRAINING}"
+    conditions = (await stage.bed.get_json(path)).get("status", {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Active", "True") for one in conditions)
 
 
 def _is_about_to_move(stage: Stage) -> bool:

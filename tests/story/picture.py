@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -54,9 +55,12 @@ def draw(
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(0, moments[-1].at - begun)
     paid.set_xlabel("seconds")
-    for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(file, dpi=130)
+    # Letters as letters, and the same picture of the same story to the byte.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "story"}):
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            metadata = {"Date": None} if file.suffix == ".svg" else None
+            figure.savefig(file, dpi=130, metadata=metadata)
 
 
 def _beginning(history: History) -> float:
@@ -78,8 +82,9 @@ def _draw_pods(axes: Axes, moments: Sequence[Moment], begun: float) -> None:
     axes.stackplot(times, *layers, step="post", colors=colours, labels=names)
     axes.axhline(REPLICAS, color="black", linewidth=0.8, linestyle=":")
     axes.set_ylabel("inference replicas")
-    axes.set_ylim(0, REPLICAS * 1.17)
-    axes.set_yticks(range(0, REPLICAS + 1, 4))
+    most = max(map(sum, zip(*layers, strict=True)))
+    axes.set_ylim(0, max(most * 1.04, REPLICAS * 1.17))
+    axes.set_yticks(range(0, most + 1, 4))
     axes.legend(ncols=len(_SERIES), loc="lower right", bbox_to_anchor=_ABOVE, frameon=False)
 
 
