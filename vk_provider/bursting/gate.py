@@ -11,14 +11,14 @@ what ``controllers.gate`` writes on the Node.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from vk_provider.bursting.gate_state import Gate, GateReason, GateState
 from vk_provider.bursting.limits import GateLimits, HomecomingLimits
-from vk_provider.bursting.situation import Rules, Situation, failed_quiet, is_failed_lately
+from vk_provider.bursting.objections import close_slots, has_held, objection, second_objection
+from vk_provider.bursting.situation import Rules, Situation
 
 _RESERVE = {Gate.OPEN: 0, Gate.HOLD: 1, Gate.RETURN: 2}
 """Moves that must be left after this one: back to hold, and from there to open."""
@@ -91,12 +91,12 @@ def _keep_time(
     """Since when each condition has held; a doubted signal is no condition."""
     trust, spare = situation.trust, situation.supply.least_spare
     is_scarce = spare < limits.open_slots and trust.may_open
-    is_roomy = spare >= _close_slots(situation, limits) and trust.may_close
+    is_roomy = spare >= close_slots(situation, limits) and trust.may_close
     is_quiet = (
         is_roomy
         and trust.may_move
         and situation.supply.training_waiting == 0
-        and _second_objection(situation, _close_slots(situation, limits)) is None
+        and second_objection(situation, close_slots(situation, limits)) is None
     )
     return replace(
         state,
@@ -109,27 +109,6 @@ def _keep_time(
 
 def _since(before: datetime | None, holds: bool, now: datetime) -> datetime | None:
     return (before or now) if holds else None
-
-
-def _close_slots(situation: Situation, limits: GateLimits) -> int:
-    return max(limits.close_slots, math.ceil(limits.close_fraction * situation.all_outside))
-
-
-def _second_objection(situation: Situation, wanted: int) -> str | None:
-    """Why Prometheus would not bring anybody home; it may only say no."""
-    second = situation.trust.second
-    if second is None:
-        return None
-    if second.training_waiting > 0:
-        return f"Prometheus sees training wait for {second.training_waiting:g} GPUs"
-    for gpus, slots in second.slots.items():
-        if slots < wanted:
-            return f"Prometheus sees {slots:g} free slots of {gpus} GPUs"
-    return None
-
-
-def _has_held(since: datetime | None, seconds: float, now: datetime) -> bool:
-    return since is not None and now - since >= timedelta(seconds=seconds)
 
 
 def _wanted(state: GateState, situation: Situation, rules: Rules, now: datetime) -> Move | None:
@@ -162,11 +141,11 @@ def _opening(
     if situation.unavailable is not None:
         return None
     waiting = [since for since in situation.waiting if not _is_futile(since, state, limits)]
-    if waiting and _has_held(waiting[0], limits.open_after, now):
+    if waiting and has_held(waiting[0], limits.open_after, now):
         count = f"{len(waiting)} pod{'s' if len(waiting) > 1 else ''}"
         return Move(Gate.OPEN, GateReason.PODS_WAITING, f"{count} found no place at home")
-    is_due = _has_held(state.scarce_since, limits.scarce_for, now)
-    if state.value is Gate.HOLD and is_due and _has_held(state.since, limits.dwell, now):
+    is_due = has_held(state.scarce_since, limits.scarce_for, now)
+    if state.value is Gate.HOLD and is_due and has_held(state.since, limits.dwell, now):
         spare = situation.supply.least_spare
         return Move(Gate.OPEN, GateReason.HOME_IS_FULL, f"{spare} spare slots at home")
     return None
@@ -181,15 +160,15 @@ def _is_futile(since: datetime, state: GateState, limits: GateLimits) -> bool:
 def _closing(
     state: GateState, situation: Situation, limits: GateLimits, now: datetime
 ) -> Move | None:
-    if _has_held(state.provider_since, limits.provider_after, now):
+    if has_held(state.provider_since, limits.provider_after, now):
         return _provider_away(situation)
-    if not _has_held(state.roomy_since, limits.close_after, now):
+    if not has_held(state.roomy_since, limits.close_after, now):
         return None
     # Who has waited for longer than that is not helped by an open gate.
-    hopeful = not _has_held(state.since, limits.futile_after, now) or any(
-        not _has_held(one, limits.futile_after, now) for one in situation.waiting
+    hopeful = not has_held(state.since, limits.futile_after, now) or any(
+        not has_held(one, limits.futile_after, now) for one in situation.waiting
     )
-    if (situation.waiting and hopeful) or not _has_held(state.since, limits.dwell, now):
+    if (situation.waiting and hopeful) or not has_held(state.since, limits.dwell, now):
         return None
     spare = situation.supply.least_spare
     return Move(Gate.HOLD, GateReason.SPARE_AT_HOME, f"{spare} spare slots at home")
@@ -212,48 +191,6 @@ def _returning(
         f"{situation.supply.least_spare} spare slots at home, {situation.outside} pods outside"
     )
     return Move(Gate.RETURN, GateReason.HOME_IS_FREE, message)
-
-
-def objection(
-    state: GateState, situation: Situation, limits: GateLimits, now: datetime
-) -> str | None:
-    """Why no pod is brought home now, in words for a person; None if nothing speaks against it."""
-    objections = itertools.chain(
-        _standing_objections(state, situation, limits, now),
-        _passing_objections(state, situation, limits, now),
-    )
-    return next(filter(None, objections), None)
-
-
-def _standing_objections(
-    state: GateState, situation: Situation, limits: GateLimits, now: datetime
-) -> Iterator[str | None]:
-    yield "no pod is outside" if situation.outside == 0 else None
-    yield situation.trust.why if not situation.trust.may_move else None
-    if situation.unavailable is not None:
-        yield f"the node takes no pods ({situation.unavailable}): none could go back"
-    if is_failed_lately(state, limits, now):
-        until = state.failed[-1] + failed_quiet(state, limits)
-        yield f"a homecoming failed: not before {until:%H:%M:%S}"
-    if situation.others_open is not None:
-        yield f"the gate of {situation.others_open} is open"
-    yield "another node comes first" if not situation.is_turn else None
-    yield situation.loss
-
-
-def _passing_objections(
-    state: GateState, situation: Situation, limits: GateLimits, now: datetime
-) -> Iterator[str | None]:
-    supply = situation.supply
-    yield _second_objection(situation, _close_slots(situation, limits))
-    if supply.training_waiting > 0:
-        yield f"training waits for {supply.training_waiting} GPUs"
-    if state.quiet_since is None:
-        yield f"{supply.least_spare} spare slots at home are too few"
-    elif not _has_held(state.quiet_since, situation.quiet_for, now):
-        yield f"home must be free for {situation.quiet_for:.0f} s"
-    if not _has_held(state.since, limits.dwell, now):
-        yield f"the gate has moved within {limits.dwell:.0f} s"
 
 
 def _doubted(situation: Situation) -> Move:
@@ -285,7 +222,7 @@ def _overtaken(situation: Situation) -> Iterator[Move]:
     if situation.supply.training_waiting > 0:
         message = f"training waits for {situation.supply.training_waiting} GPUs"
         yield Move(Gate.HOLD, GateReason.TRAINING_WAITING, message)
-    second = _second_objection(situation, 0)
+    second = second_objection(situation, 0)
     if second is not None:
         yield Move(Gate.HOLD, GateReason.TRAINING_WAITING, second)
     if situation.others_open is not None:

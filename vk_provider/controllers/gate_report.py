@@ -9,8 +9,8 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime
 
-from vk_provider.bursting.gate import objection
 from vk_provider.bursting.gate_state import Gate, GateReason, GateState
+from vk_provider.bursting.objections import objection
 from vk_provider.bursting.picture import VirtualNode
 from vk_provider.bursting.signals import Trust
 from vk_provider.bursting.situation import Rules, Situation

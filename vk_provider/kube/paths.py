@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from vk_provider.kube.workload_paths import autoscalers as autoscalers
+from vk_provider.kube.workload_paths import deployment as deployment
+from vk_provider.kube.workload_paths import deployments as deployments
+from vk_provider.kube.workload_paths import replica_sets as replica_sets
+
 
 def _core(resource: str, namespace: str | None, name: str | None = None) -> str:
     scope = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
@@ -87,32 +92,6 @@ def token_requests(namespace: str, service_account: str) -> str:
 def services(namespace: str) -> str:
     """The Services of one namespace."""
     return _core("services", namespace)
-
-
-def replica_sets(namespace: str | None = None) -> str:
-    """The ReplicaSets of one namespace, or of all."""
-    return _apps("replicasets", namespace)
-
-
-def deployments(namespace: str | None = None) -> str:
-    """The Deployments of one namespace, or of all."""
-    return _apps("deployments", namespace)
-
-
-def deployment(namespace: str, name: str) -> str:
-    """One Deployment."""
-    return f"{deployments(namespace)}/{quote(name, safe='')}"
-
-
-def autoscalers(namespace: str | None = None) -> str:
-    """The HorizontalPodAutoscalers of one namespace, or of all."""
-    scope = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
-    return f"/apis/autoscaling/v2{scope}/horizontalpodautoscalers"
-
-
-def _apps(resource: str, namespace: str | None) -> str:
-    scope = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
-    return f"/apis/apps/v1{scope}/{resource}"
 
 
 def leases(namespace: str) -> str:

@@ -1,41 +1,18 @@
 """The gate's rules, one by one: fast towards serving, slow towards home."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from tests.unit.bursting.gates import DOUBT, FULL, QUIET, RULES, at, look, moved
 from tests.unit.bursting.views import NOW, ago
-from vk_provider.bursting.gate import dead_man, objection, step
-from vk_provider.bursting.gate_state import Gate, GateReason, GateState
+from vk_provider.bursting.gate import dead_man, step
+from vk_provider.bursting.gate_state import Gate, GateReason
 from vk_provider.bursting.homecoming import Homecoming
 from vk_provider.bursting.limits import GateLimits, HomecomingLimits
 from vk_provider.bursting.signals import PrometheusSignal, Trust
 from vk_provider.bursting.situation import Rules, Situation
 from vk_provider.bursting.spare import Supply
-
-RULES = Rules()
-FREE = Supply(free=(8, 8))
-FULL = Supply(free=(0, 0))
-DOUBT = Trust(may_close=False, may_move=False, why="stale")
-QUIET = {"roomy_since": ago(3600), "quiet_since": ago(3600)}
-
-
-def at(gate: Gate, **more: Any) -> GateState:
-    """A gate that has stood so for an hour."""
-    return GateState(gate, ago(3600), **more)
-
-
-def look(supply: Supply = FREE, **more: Any) -> Situation:
-    """Four pods outside."""
-    usual: dict[str, Any] = {"outside": 4, "all_outside": 4, "quiet_for": 600}
-    return Situation(supply, **(usual | more))
-
-
-def moved(state: GateState, situation: Situation, rules: Rules = RULES) -> tuple[str, str] | None:
-    """Where the gate moves and why; None if it stays."""
-    after = step(state, situation, rules, NOW)
-    return None if after.value is state.value else (after.value, after.reason)
 
 
 def test_a_waiting_pod_opens_within_seconds() -> None:
@@ -143,52 +120,6 @@ def test_home_that_is_free_for_long_calls_them_back() -> None:
 
     assert moved(at(Gate.HOLD, **QUIET), look()) == ("return", "HomeIsFree")
     assert moved(at(Gate.HOLD, **QUIET), look(trust=agrees)) == ("return", "HomeIsFree")
-
-
-@pytest.mark.parametrize(
-    ("situation", "why"),
-    [
-        (look(outside=0), "no pod is outside"),
-        (look(trust=DOUBT), "stale"),
-        (look(unavailable="outage"), "the node takes no pods (outage): none could go back"),
-        (look(others_open="b"), "the gate of b is open"),
-        (look(is_turn=False), "another node comes first"),
-        (look(loss="it does not pay"), "it does not pay"),
-        (look(quiet_for=3601), "home must be free for 3601 s"),
-        (look(Supply((8, 8), training_waiting=1)), "training waits for 1 GPUs"),
-        (look(Supply((1,))), "1 spare slots at home are too few"),
-        (
-            look(trust=Trust(second=PrometheusSignal(1, False, 2, {1: 1}))),
-            "Prometheus sees 1 free slots of 1 GPUs",
-        ),
-        (
-            look(trust=Trust(second=PrometheusSignal(1, False, 2, {1: 9}, 8))),
-            "Prometheus sees training wait for 8 GPUs",
-        ),
-    ],
-    ids=lambda value: value.replace(" ", "-")[:30] if isinstance(value, str) else "",
-)
-def test_anything_at_all_keeps_them_outside(situation: Situation, why: str) -> None:
-    """And a person is told what."""
-    state = at(Gate.HOLD, **QUIET)
-    after = step(state, situation, RULES, NOW)
-
-    assert after.value is Gate.HOLD
-    assert objection(after, situation, RULES.gate, NOW) == why
-
-
-def test_a_failed_homecoming_and_a_young_gate_keep_them_outside() -> None:
-    """Half an hour, two minutes."""
-    failed = at(Gate.HOLD, failed=(ago(60),), **QUIET)
-    young = replace(at(Gate.HOLD, **QUIET), since=ago(60))
-
-    assert objection(failed, look(), RULES.gate, NOW) == (
-        "a homecoming failed: not before 12:29:00"
-    )
-    assert objection(young, look(), RULES.gate, NOW) == "the gate has moved within 120 s"
-    assert moved(failed, look()) is None
-    assert moved(young, look()) is None
-    assert objection(at(Gate.HOLD, **QUIET), look(), RULES.gate, NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The gate over hours of virtual time: out when training comes, home when it goes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,9 @@ HOURS = 3600
 ROOM = PrometheusSignal(age=5, home_nodes=2, slots={1: 16})
 
 
-def out(**more: object) -> tuple[World, list[str]]:
+def out(**more: Any) -> tuple[World, list[str]]:
     """A world in which training has pushed everybody out, and the training pods."""
-    world = World(Rules(), **more)  # type: ignore[arg-type]  # a builder's keywords
+    world = World(Rules(), **more)
     world.run(10)
     jobs = [world.train(), world.train()]
     world.run(60)

@@ -1,6 +1,7 @@
 """What a gate is decided on, out of one look at the cluster."""
 
 from dataclasses import replace
+from typing import Any
 
 from tests.unit.bursting.views import NOW, ago, home, pod, virtual
 from vk_provider.bursting import names
@@ -41,8 +42,8 @@ def test_a_pod_waits_for_a_node_that_could_take_it() -> None:
     node = virtual(taints=(PROVIDER, Taint(names.GATE_TAINT, "hold")), labels={"zone": "out"})
     waits = pod(unschedulable_since=ago(9), tolerations=TOLERANT)
 
-    def waiting(**more: object) -> int:
-        one = replace(waits, **more)  # type: ignore[arg-type]  # a builder's keywords
+    def waiting(**more: Any) -> int:
+        one = replace(waits, **more)
         return len(situation(Picture([home()], [node], [one])).waiting)
 
     assert waiting() == 1
