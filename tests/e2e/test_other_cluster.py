@@ -54,9 +54,21 @@ def template(node: NodeUnderTest, **spec: Any) -> dict[str, Any]:
 
 
 async def running(workloads: Workloads, name: str, made: dict[str, Any]) -> dict[str, Any]:
-    """A bare pod that runs over there."""
-    await workloads.create_pod(name, made)
-    return await workloads.pod_in(name, "Running", seconds=60)
+    """A bare pod that runs over there. Where two were just lost nobody is sent for a moment."""
+    for _ in range(5):
+        await workloads.create_pod(name, made)
+        pod = await workloads.until("pods", name, _is_decided, "decided", 60)
+        if phase_of(pod) == "Running":
+            return pod
+        assert reason_of(pod) == "OutOfCapacity"
+        await workloads.delete("pods", name)
+        await workloads.gone("pods", name)
+        await asyncio.sleep(1)
+    raise AssertionError(f"{name} was never let in")
+
+
+def _is_decided(pod: dict[str, Any]) -> bool:
+    return phase_of(pod) in ("Running", "Failed")
 
 
 async def test_a_deployment_runs_in_the_other_cluster(
