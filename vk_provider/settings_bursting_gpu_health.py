@@ -44,71 +44,76 @@ _IN_NODE_NAMES = " * on (instance) group_left (nodename) node_uname_info"
 ALERTS = 'ALERTS{alertstate="firing",gpu_health=~"training-unfit|drain|dead"}'
 
 
+_OF_GPUS = (
+    HealthRule(
+        "ThermalViolation",
+        f"sum by ({_GPU}) (increase(DCGM_FI_DEV_THERMAL_VIOLATION[10m]))",
+        unit=" ns throttled in 10 min",
+    ),
+    HealthRule(
+        "ThermalSlowdown",
+        f"max by ({_GPU}) (min_over_time("
+        'DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=~"hw_thermal|hw_slowdown"}[5m]))',
+        unit=" clock events",
+    ),
+    HealthRule(
+        "Xid",
+        "sum by (Hostname, UUID, gpu, xid) (DCGM_EXP_XID_ERRORS_COUNT)",
+        xid_classes=XID_CLASSES,
+    ),
+    HealthRule(
+        # The gauge keeps the last XID for ever: only a change of it is news.
+        "LastXid",
+        f"max by ({_GPU}) (DCGM_FI_DEV_XID_ERRORS)"
+        " and on (Hostname, UUID)"
+        " (max by (Hostname, UUID) (changes(DCGM_FI_DEV_XID_ERRORS[15m])) > 0)",
+        xid_classes=XID_CLASSES,
+    ),
+    HealthRule(
+        "RowRemapFailure",
+        f"max by ({_GPU}) (DCGM_FI_DEV_ROW_REMAP_FAILURE)",
+        verdict=names.DRAIN,
+        unit=" rows",
+    ),
+)
+_OF_LINKS = (
+    HealthRule(
+        "NvlinkRecovery",
+        f"sum by ({_GPU}) (increase(DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL[30m]))",
+        unit=" NVLink recoveries in 30 min",
+    ),
+    HealthRule(
+        "InfinibandLinkDown",
+        "sum by (nodename, device) "
+        f"(increase(node_infiniband_link_downed_total[1h]){_IN_NODE_NAMES})",
+        unit=" links down in 1 h",
+    ),
+    HealthRule(
+        "InfinibandSymbolErrors",
+        "sum by (nodename, device) "
+        f"(increase(node_infiniband_symbol_error_total[1h]){_IN_NODE_NAMES})",
+        above=120.0,
+        unit=" symbol errors in 1 h",
+    ),
+    HealthRule(
+        "InfinibandIntegrity",
+        "sum by (nodename, device) ("
+        f"(increase(node_infiniband_local_link_integrity_errors_total[1h]){_IN_NODE_NAMES})"
+        " or "
+        "(increase(node_infiniband_excessive_buffer_overrun_errors_total[1h])"
+        f"{_IN_NODE_NAMES}))",
+        unit=" link errors in 1 h",
+    ),
+)
+
+
 def default_rules(
     celsius: float = HOT_CELSIUS, by_model: Mapping[str, float] | None = None
 ) -> tuple[HealthRule, ...]:
     """What is looked for unless rules are given."""
-    return (
-        HealthRule("HotGpu", HOT, above=celsius, above_by_model=by_model or {}, unit=" °C"),
-        HealthRule(
-            "ThermalViolation",
-            f"sum by ({_GPU}) (increase(DCGM_FI_DEV_THERMAL_VIOLATION[10m]))",
-            unit=" ns throttled in 10 min",
-        ),
-        HealthRule(
-            "ThermalSlowdown",
-            f"max by ({_GPU}) (min_over_time("
-            'DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=~"hw_thermal|hw_slowdown"}[5m]))',
-            unit=" clock events",
-        ),
-        HealthRule(
-            "Xid",
-            "sum by (Hostname, UUID, gpu, xid) (DCGM_EXP_XID_ERRORS_COUNT)",
-            xid_classes=XID_CLASSES,
-        ),
-        HealthRule(
-            # The gauge keeps the last XID for ever: only a change of it is news.
-            "LastXid",
-            f"max by ({_GPU}) (DCGM_FI_DEV_XID_ERRORS)"
-            " and on (Hostname, UUID)"
-            " (max by (Hostname, UUID) (changes(DCGM_FI_DEV_XID_ERRORS[15m])) > 0)",
-            xid_classes=XID_CLASSES,
-        ),
-        HealthRule(
-            "RowRemapFailure",
-            f"max by ({_GPU}) (DCGM_FI_DEV_ROW_REMAP_FAILURE)",
-            verdict=names.DRAIN,
-            unit=" rows",
-        ),
-        HealthRule(
-            "NvlinkRecovery",
-            f"sum by ({_GPU}) (increase(DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL[30m]))",
-            unit=" NVLink recoveries in 30 min",
-        ),
-        HealthRule(
-            "InfinibandLinkDown",
-            "sum by (nodename, device) "
-            f"(increase(node_infiniband_link_downed_total[1h]){_IN_NODE_NAMES})",
-            unit=" links down in 1 h",
-        ),
-        HealthRule(
-            "InfinibandSymbolErrors",
-            "sum by (nodename, device) "
-            f"(increase(node_infiniband_symbol_error_total[1h]){_IN_NODE_NAMES})",
-            above=120.0,
-            unit=" symbol errors in 1 h",
-        ),
-        HealthRule(
-            "InfinibandIntegrity",
-            "sum by (nodename, device) ("
-            f"(increase(node_infiniband_local_link_integrity_errors_total[1h]){_IN_NODE_NAMES})"
-            " or "
-            "(increase(node_infiniband_excessive_buffer_overrun_errors_total[1h])"
-            f"{_IN_NODE_NAMES}))",
-            unit=" link errors in 1 h",
-        ),
-        HealthRule("Alerts", ALERTS, verdict_label="gpu_health"),
-    )
+    hot = HealthRule("HotGpu", HOT, above=celsius, above_by_model=by_model or {}, unit=" °C")
+    alerts = HealthRule("Alerts", ALERTS, verdict_label="gpu_health")
+    return (hot, *_OF_GPUS, *_OF_LINKS, alerts)
 
 
 @dataclass(frozen=True, slots=True)
