@@ -38,6 +38,7 @@ from vk_provider.faults import (
 from vk_provider.pods.types import InstancePhase, InstanceRef, LogLine, LogOptions, Terminated
 from vk_provider.provider import SupportsLogs, SupportsOffers, SupportsWatch
 from vk_provider.testing.builders import make_stamp
+from vk_provider.testing.contract_money import MoneyContract
 from vk_provider.testing.contract_rig import (
     CREATE_FAULTS,
     LIST_FAULTS,
@@ -448,7 +449,7 @@ class _Capabilities:
         await rig.provider.__aexit__(None, None, None)
 
 
-class ProviderContract(_Creating, _Deleting, _Listing, _Explaining, _Capabilities):
+class ProviderContract(_Creating, _Deleting, _Listing, _Explaining, _Capabilities, MoneyContract):
     """Subclass it, and give it a provider and its service by overriding :meth:`rig`."""
 
     @pytest.fixture
