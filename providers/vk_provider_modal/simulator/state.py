@@ -49,7 +49,8 @@ class Options:
     honours_idempotency_keys: bool = True
     log_every_seconds: float = 5.0
     runs_exec: bool = False
-    """Commands of exec run as processes of this machine; without it exec is refused."""
+    """Commands of exec run as processes of this machine, and plain TCP tunnels lead to its ports;
+    without it exec is refused."""
     foreign_sandboxes: int = 0
     seed: int = 0
 
