@@ -97,11 +97,12 @@ _OF_LINKS = (
     ),
     HealthRule(
         "InfinibandIntegrity",
-        "sum by (nodename, device) ("
-        f"(increase(node_infiniband_local_link_integrity_errors_total[1h]){_IN_NODE_NAMES})"
-        " or "
+        # Each half filtered: `or` takes the left one of equal labels, however small.
+        "sum by (nodename, device) "
+        f"(increase(node_infiniband_local_link_integrity_errors_total[1h]){_IN_NODE_NAMES}) > 0"
+        " or sum by (nodename, device) "
         "(increase(node_infiniband_excessive_buffer_overrun_errors_total[1h])"
-        f"{_IN_NODE_NAMES}))",
+        f"{_IN_NODE_NAMES}) > 0",
         unit=" link errors in 1 h",
     ),
 )
