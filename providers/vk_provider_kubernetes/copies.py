@@ -110,6 +110,15 @@ class Copies:
             found.append(Copy(SECRET, self.tokens_name, origin, content))
         return tuple(found)
 
+    def emptied(self) -> tuple[Copy, ...]:
+        """What copies become whose object is not at home any more. All references to it are
+        optional, or the pod would not have been resolved: its files go, as with a kubelet."""
+        gone = [key for key in sorted(self._wanted) if key not in self.objects]
+        return tuple(
+            Copy(key.kind, self.name_of(key.kind, key.name), str(key), _nothing(key.kind))
+            for key in gone
+        )
+
     def _keys(self, key: ObjectKey) -> list[str]:
         """The keys that are wanted, sorted; ``*`` is all of them, whatever else is named."""
         wanted = self._wanted.get(key, {None})
@@ -131,6 +140,11 @@ class Copies:
             own = text(found, "type")
             content["type"] = own if own in PULL_TYPES and keys == ["*"] else "Opaque"
         return Copy(key.kind, self.name_of(key.kind, key.name), str(key), content)
+
+
+def _nothing(kind: str) -> dict[str, Any]:
+    fields = ("data", "binaryData") if kind == CONFIG_MAP else ("data",)
+    return {field: {} for field in fields}
 
 
 def _encoded(secret: Json) -> dict[str, str]:

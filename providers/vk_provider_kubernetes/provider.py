@@ -108,8 +108,10 @@ class KubernetesProvider(RemoteStreams):
 
     async def refresh_instance(self, ref: InstanceRef, pod: ResolvedPod) -> None:
         """Bring copies, metadata and what may change in the spec up to date with home."""
-        remote = await self._cluster.find_pod(Reference.read(ref))
-        await self._cluster.writes.complete(translate(pod, self._config), remote, pod.stamp)
+        reference, found = Reference.read(ref), translate(pod, self._config)
+        remote = await self._cluster.find_pod(reference)
+        await self._cluster.writes.empty(found, reference)
+        await self._cluster.writes.complete(found, remote, pod.stamp)
 
     async def delete_instance(self, ref: InstanceRef, grace_seconds: int) -> None:
         try:

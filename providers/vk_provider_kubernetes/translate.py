@@ -39,12 +39,14 @@ _NODE_LIFE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 class Translation:
     """What is created in the other cluster: the pod, and the copies it refers to.
 
-    ``debuggers`` are added once it is there; what is wrong with them stands in ``refusals``.
+    ``emptied`` are copies that may be there from before, and whose object is gone. ``debuggers``
+    are added once the pod is there; what is wrong with them stands in ``refusals``.
     """
 
     namespace: str
     body: Json
     copies: tuple[Copy, ...] = ()
+    emptied: tuple[Copy, ...] = ()
     notes: tuple[FieldNote, ...] = ()
     debuggers: tuple[Json, ...] = ()
     refusals: tuple[FieldProblem, ...] = ()
@@ -74,7 +76,13 @@ def translate(pod: ResolvedPod, config: KubernetesConfig) -> Translation:
         "metadata": metadata(pod, namespace, config.backend, fingerprint(remote)),
         "spec": {**remote, **gates},
     }
-    return replace(debugging, body=body, copies=made, notes=tuple(findings.notes))
+    return replace(
+        debugging,
+        body=body,
+        copies=made,
+        emptied=copies.emptied(),
+        notes=tuple(findings.notes),
+    )
 
 
 def _debugging(pod: ResolvedPod, config: KubernetesConfig, switches: frozenset[str]) -> Translation:

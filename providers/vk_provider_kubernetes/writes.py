@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from vk_provider.faults import (
     ConflictError,
     InstanceNotFoundError,
+    InvalidObjectError,
     KubeError,
     KubeNotFoundError,
     OutcomeUnknownError,
@@ -86,6 +87,17 @@ class Writes:
                 await self._patch(place, patch)
         if found.refusals:
             raise RejectedError("; ".join(map(str, found.refusals)))
+
+    async def empty(self, found: Translation, owner: Reference) -> None:
+        """Take the content out of copies whose object is gone at home, where there are any."""
+        for copy in found.emptied:
+            path = f"{_COLLECTIONS[copy.kind](owner.namespace)}/{copy.name}"
+            try:
+                await self._client.patch(path, _replacing(copy.content))
+            except (KubeNotFoundError, InvalidObjectError):
+                continue  # never made; or a login, which can't be empty and is of no use any more
+            except KubeError as fault:
+                raise create_fault(fault) from fault
 
     async def _patch(self, path: str, patch: Json) -> None:
         try:

@@ -170,6 +170,24 @@ async def test_a_refresh_follows_home(bench: Bench) -> None:
     assert pod["metadata"]["labels"]["tier"] == "gold"
 
 
+async def test_what_went_at_home_loses_its_content(bench: Bench) -> None:
+    """Of optional references: their files go. A login can't be empty, and stays."""
+    pod = referring(a="1")
+    login = ObjectKey(SECRET, "default", "pull")
+    auths = base64.b64encode(b'{"auths": {}}').decode()
+    typed = {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": auths}}
+    spec = {**pod.pod["spec"], "imagePullSecrets": [{"name": "pull"}]}
+    pod = replace(pod, pod={**pod.pod, "spec": spec}, objects={**pod.objects, login: typed})
+    ref = InstanceRef(str(await bench.create(pod)))
+
+    await bench.provider.refresh_instance(ref, replace(pod, objects={}))
+
+    (conf,) = await bench.objects("configmaps")
+    assert "data" not in conf
+    contents = [each.get("data") for each in await bench.objects("secrets")]
+    assert sorted(contents, key=bool) == [None, typed["data"]]
+
+
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [

@@ -70,6 +70,22 @@ def test_an_optional_object_that_is_not_there_has_no_copy(objects: Objects) -> N
     assert copies.name_of(SECRET, "absent").startswith("absent-")
 
 
+def test_a_copy_whose_object_went_at_home_loses_its_content(objects: Objects) -> None:
+    """Under the name that it had, so that its files go as well."""
+    before = Copies(make_stamp(), objects)
+    after = Copies(make_stamp(), {})
+    for copies in (before, after):
+        copies.want(CONFIG_MAP, "conf")
+        copies.want(SECRET, "login", ["password"])
+
+    assert before.emptied() == ()
+    assert [each.name for each in after.emptied()] == [each.name for each in before.all()]
+    assert [each.content for each in after.emptied()] == [
+        {"data": {}, "binaryData": {}},
+        {"data": {}},
+    ]
+
+
 def test_values_of_home_are_the_pods_own(objects: Objects) -> None:
     """They name it, so nobody shares them."""
     copies, other = (Copies(make_stamp(name), objects) for name in ("app-1", "app-2"))
