@@ -102,7 +102,7 @@ class BudgetWatch:
     def _is_closed_by(self, share: Share) -> bool:
         """Whether this very cap lets nothing in any more."""
         dismissed = self._threshold.spending.dismissed.values()
-        return share.name in "; ".join(dismissed) or share.name in self._threshold.spending.closed()
+        return share.name in "; ".join([*dismissed, self._threshold.money.closed()])
 
     def _warn(self, reason: str, share: Share, message: str) -> None:
         """Once per cap and period."""

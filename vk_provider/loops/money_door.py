@@ -7,7 +7,8 @@ Fed by ``loops.threshold`` and ``loops.preparation`` (prices); acts on ``node.do
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import math
+from collections.abc import Collection, Sequence
 
 from vk_provider.loops.spending import Spending
 from vk_provider.node.door import Door
@@ -23,22 +24,22 @@ class MoneyDoor:
     def __init__(self, door: Door, spending: Spending) -> None:
         self._door = door
         self._spending = spending
-        self._priced: set[str] = set()
+        self._cheapest: dict[str, float] = {}
         self._need: tuple[Candidate, ...] = ()
 
     def note_prices(self, backend: str, offers: Sequence[Offer]) -> None:
-        """Whether all that a backend offers costs money."""
+        """What the cheapest of a backend's offers costs, of all that were ever looked at: a pod
+        without a GPU may cost less than any that came so far."""
         unpriced = self._spending.budget.limits.unpriced_usd_per_hour
         prices = [usable_price(each) for each in offers]
-        if all((unpriced if price is None else price) > 0 for price in prices):
-            self._priced.add(backend)
-        else:
-            self._priced.discard(backend)
+        known = self._cheapest.get(backend, math.inf)
+        costs = [unpriced if price is None else price for price in prices]
+        self._cheapest[backend] = min([known, *costs])
 
     def exhausted(self, left: Collection[Candidate], message: str) -> bool:
         """A pod of the default need has only these left: if money alone keeps them from it the door
         closes, until one of them fits. Whether it did."""
-        if not left or not self._is_over_for_all(left):
+        if not self.is_over_for(left, NODE):
             return False
         self._need = tuple(left)
         self._door.over_budget(message)
@@ -46,14 +47,21 @@ class MoneyDoor:
 
     def look(self) -> None:
         """Take in what was spent, and that a new day may have begun."""
-        is_all_priced = self._priced and self._priced.issuperset(self._door.backends)
-        closed = self._spending.closed() if is_all_priced else ""
+        closed = self.closed()
         if closed:
             self._door.over_budget(closed)
-        elif not (self._need and self._is_over_for_all(self._need)):
+        elif not self.is_over_for(self._need, NODE):
             self._need = ()
             self._door.over_budget(None)
 
-    def _is_over_for_all(self, candidates: Iterable[Candidate]) -> bool:
-        """Whether the node's own caps keep all of these out, whichever namespace asks."""
-        return all(self._spending.over(each, NODE) for each in candidates)
+    def closed(self) -> str:
+        """Why nothing may enter, as far as is known of every backend; empty if something may."""
+        if not self._cheapest or set(self._cheapest) != set(self._door.backends):
+            return ""
+        cheapest = min(self._cheapest.values())
+        return self._spending.closed(cheapest) if 0 < cheapest < math.inf else ""
+
+    def is_over_for(self, candidates: Collection[Candidate], namespace: str) -> bool:
+        """Whether money keeps a pod of this namespace from each of these (of which there are
+        some); for the node itself: whichever namespace asks."""
+        return bool(candidates) and all(self._spending.over(each, namespace) for each in candidates)

@@ -86,7 +86,8 @@ class PodAccounts:
         candidates = record.prepared.candidates if record.prepared is not None else ()
         spent = record.tried | record.rejected
         left = [each for each in candidates if each not in spent]
-        self._threshold.exhausted(action.backends or backends, action.message, left)
+        namespace = str((record.pod or {}).get("metadata", {}).get("namespace", ""))
+        self._threshold.exhausted(action.backends or backends, action.message, left, namespace)
 
     def forget(self, uid: PodUID) -> None:
         """Nothing of the pod is left."""

@@ -26,11 +26,13 @@ class SpendMemory:
 
     def restore(self, text: str) -> None:
         """Take up what a predecessor saved. Only at the start: a Node that was made anew later
-        knows less than we do. What was written in the future is not believed."""
+        knows less than we do. What was written in the future was so by a clock that went wrong: its
+        sums hold, from now on."""
         saved = parse(text) if self._is_fresh and self._spending.budget.limits.any else None
         self._is_fresh = False
-        if saved is not None and saved.at <= self._spending.now().calendar:
-            self._spending.budget.meters.restore(saved.spent, saved.rates, saved.at)
+        if saved is not None:
+            at = min(saved.at, self._spending.now().calendar)
+            self._spending.budget.meters.restore(saved.spent, saved.rates, at)
             self._last, self._text = saved, text
 
     def line(self, *, at_once: bool = False) -> str | None:

@@ -55,9 +55,9 @@ class Spending:
         why = next(why for each, why in over if why and (usable_price(each.offer) or 0) == cheapest)
         return f"{why}, and the cheapest offer costs {cheapest:.2f} USD/h"
 
-    def closed(self) -> str:
-        """Why nothing that costs anything may enter the node; empty if something may."""
-        return self.budget.closed(self.now())
+    def closed(self, cheapest: float) -> str:
+        """Why not even an instance at this price may enter the node; empty if it may."""
+        return self.budget.closed(cheapest, self.now())
 
     def reserve(self, uid: PodUID, namespace: str, candidate: Candidate) -> None:
         """A create begins."""

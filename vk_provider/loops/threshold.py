@@ -93,12 +93,17 @@ class Threshold:
         self.look()
 
     def exhausted(
-        self, backends: Iterable[str], message: str, left: Collection[Candidate] = ()
+        self,
+        backends: Iterable[str],
+        message: str,
+        left: Collection[Candidate] = (),
+        namespace: str = "",
     ) -> None:
         """A pod of the default need found nothing in these backends; ``left`` are the offers that
-        nobody refused."""
+        nobody refused. What only its own namespace has no money for closes no door."""
         now = self._shell.clock.steady()
-        if not self.money.exhausted(left, message):
+        is_closed = self.money.exhausted(left, message)
+        if not is_closed and not self.money.is_over_for(left, namespace):
             self.door.exhausted(backends, message, now, self._shell.jitter())
         self.look()
 

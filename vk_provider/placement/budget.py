@@ -121,19 +121,21 @@ class Budget:
 
     def over(self, usd_per_hour: float, namespace: str, now: Now) -> str:
         """Why an instance at this price may not be made; empty if it may."""
-        for scope, caps in self.limits.scopes_of(namespace):
-            words = self._over(scope, caps, usd_per_hour, now)
-            if words:
-                return words
-        return ""
+        found = self._over(self.limits.scopes_of(namespace), usd_per_hour, now)
+        if found is None:
+            return ""
+        scope, period, cap, left = found
+        return f"{name_of(scope, period, cap)} has {max(0.0, left):.2f} left"
 
-    def closed(self, now: Now) -> str:
-        """Why nothing that costs anything may enter the node; empty if something may."""
-        rate = self.rate()
-        for window, cap in self.limits.node.windows():
-            if rate * self._horizon(window, now) / 3600 >= self._left(NODE, window, cap, now):
-                return f"{name_of(NODE, window, cap)} is spent but for what runs"
-        return ""
+    def closed(self, cheapest: float, now: Now) -> str:
+        """Why not even the cheapest instance may enter the node; empty if it may. The words stay
+        the same while that is so."""
+        found = self._over([(NODE, self.limits.node)], cheapest, now)
+        if found is None:
+            return ""
+        is_rate = found[1] == "hour"
+        words = "is taken by what runs" if is_rate else "is spent but for what runs"
+        return f"{name_of(*found[:3])} {words}"
 
     def to_end(self, now: Now) -> Mapping[str, str]:
         """The pods whose instances must end now so that no cap is passed, each with why."""
@@ -160,16 +162,19 @@ class Budget:
         least = self.limits.warn_share
         return [each for each in self.shares(now) if each.period != "hour" and each.share >= least]
 
-    def _over(self, scope: str, caps: Caps, price: float, now: Now) -> str:
-        rate = self.rate(scope)
-        if caps.usd_per_hour is not None and price > caps.usd_per_hour - rate + CENT:
-            left = max(0.0, caps.usd_per_hour - rate)
-            return f"{name_of(scope, 'hour', caps.usd_per_hour)} has {left:.2f} left"
-        for window, cap in caps.windows():
-            left = self._left(scope, window, cap, now)
-            if (rate + price) * self._horizon(window, now) / 3600 > left:
-                return f"{name_of(scope, window, cap)} has {max(0.0, left):.2f} left"
-        return ""
+    def _over(
+        self, scopes: Iterable[tuple[str, Caps]], price: float, now: Now
+    ) -> tuple[str, str, float, float] | None:
+        """The first cap that one more instance at this price would pass, and what is left of it."""
+        for scope, caps in scopes:
+            rate = self.rate(scope)
+            if caps.usd_per_hour is not None and price > caps.usd_per_hour - rate + CENT:
+                return scope, "hour", caps.usd_per_hour, caps.usd_per_hour - rate
+            for window, cap in caps.windows():
+                left = self._left(scope, window, cap, now)
+                if (rate + price) * self._horizon(window, now) / 3600 > left:
+                    return scope, window, cap, left
+        return None
 
     def _left(self, scope: str, window: Window, cap: float, now: Now) -> float:
         return cap - self.meters.usd(window, now, scope)

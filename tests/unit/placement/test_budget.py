@@ -41,7 +41,7 @@ def test_without_a_cap_nothing_is_over() -> None:
     """Nor must anybody go."""
     free = budget(1000.0)
     assert not free.limits.any
-    assert (free.over(1e9, "team", now()), free.closed(now())) == ("", "")
+    assert (free.over(1e9, "team", now()), free.closed(1e9, now())) == ("", "")
     assert dict(free.to_end(now())) == {}
     assert list(free.shares(now())) == []
 
@@ -53,7 +53,8 @@ def test_what_runs_and_what_is_about_to_counts_per_hour() -> None:
     hourly.reserved["x"] = ("other", 1.0)
     assert hourly.over(4.0, "team", now()) == "the node's budget of 10.00 USD/h has 3.00 left"
     assert dict(hourly.to_end(now())) == {}
-    assert hourly.closed(now()) == ""
+    assert hourly.closed(3.0, now()) == ""
+    assert hourly.closed(3.1, now()) == "the node's budget of 10.00 USD/h is taken by what runs"
 
 
 def test_one_whose_end_was_ordered_makes_room_per_hour() -> None:
@@ -69,8 +70,10 @@ def test_nothing_is_let_in_that_could_not_run_for_a_while() -> None:
     daily = budget(3.0, node=Caps(usd_per_day=worth))
     assert daily.over(3.0, "team", now()) == ""
     assert daily.over(3.1, "team", now()).startswith("the node's budget of")
-    assert daily.closed(now()) == ""
-    assert daily.closed(now(640)) == f"{name_of(NODE, 'day', worth)} is spent but for what runs"
+    assert daily.closed(0.01, now()) == ""
+    assert (
+        daily.closed(0.01, now(640)) == f"{name_of(NODE, 'day', worth)} is spent but for what runs"
+    )
 
 
 def test_at_the_end_of_a_period_only_what_is_left_of_it_counts() -> None:
@@ -89,7 +92,7 @@ def test_a_namespaces_cap_is_its_own() -> None:
     )
     assert both.over(2.0, "other", now()) == ""
     spent = budget(6.0, namespaces={"team": Caps(usd_per_day=0.05)})
-    assert spent.closed(now(60)) == ""
+    assert spent.closed(0.01, now(60)) == ""
     assert list(spent.to_end(now(60))) == ["pod-6.0"]
 
 
@@ -97,7 +100,7 @@ def test_a_cap_of_nothing_lets_nothing_in_that_costs_anything() -> None:
     """And is spent from the beginning."""
     none = budget(node=Caps(usd_per_month=0.0))
     assert none.over(0.01, "team", now()) == "the node's budget of 0.00 USD/month has 0.00 left"
-    assert none.closed(now()) != ""
+    assert none.closed(0.01, now()) != ""
     assert [each.share for each in none.shares(now())] == [1.0]
 
 
@@ -124,7 +127,7 @@ def test_whoever_only_wants_the_door_closed_gets_that() -> None:
     """``onExceeded: keep``: what runs runs on."""
     kept = budget(30.0, node=Caps(usd_per_day=1.0), drains=False)
     assert dict(kept.to_end(now(300))) == {}
-    assert kept.closed(now(300)) != ""
+    assert kept.closed(0.01, now(300)) != ""
 
 
 def test_a_period_that_ends_before_an_instance_could_is_waited_for() -> None:

@@ -131,6 +131,29 @@ def test_spec_readings_have_the_api_servers_defaults() -> None:
     assert not desired.is_mirror({})
 
 
+def test_a_start_is_from_start_time_to_the_first_container() -> None:
+    """Not of a pod that has not started, or whose containers have started anew since."""
+
+    def pod(*started: str | None, restarts: int = 0) -> dict[str, Any]:
+        states = [{} if at is None else {"running": {"startedAt": at}} for at in started]
+        statuses = [{"state": state, "restartCount": restarts} for state in states]
+        return {"status": {"startTime": "2024-05-01T00:00:00Z", "containerStatuses": statuses}}
+
+    later, last = "2024-05-01T00:01:30Z", "2024-05-01T00:05:00Z"
+    assert desired.start_seconds(pod(None, last, later)) == 90
+    assert desired.start_seconds(pod(None)) is None
+    assert desired.start_seconds(pod(later, restarts=1)) is None
+    assert desired.start_seconds({}) is None
+
+
+def test_an_ordinal_is_a_statefulsets_pod() -> None:
+    """Its name says which."""
+    pod = owned("StatefulSet", "db", metadata={"name": "db-0"})
+    assert desired.is_ordinal(pod)
+    assert not desired.is_ordinal(owned("ReplicaSet", "web"))
+    assert desired.full_name(pod) == "ns/db-0"
+
+
 def test_a_pod_ended_when_its_ready_condition_last_moved() -> None:
     """Without one nobody knows."""
     other = {"type": "Initialized", "lastTransitionTime": "2023-01-01T00:00:00Z"}

@@ -81,6 +81,29 @@ def test_a_placement_survives_the_round_trip() -> None:
     assert hints.placement(annotated(placement=hints.render_placement(placed))) == placed
 
 
+def test_a_placement_tells_why_and_what() -> None:
+    """For people, and for the next pod of the same ordinal; nonsense in it does no harm."""
+    placed = Placement(PodUID("u1"), "b", "o", "1 USD/h", "L40S", "EU-RO-1", 0.99)
+
+    read = hints.placement(annotated(placement=hints.render_placement(placed)))
+    assert read is not None
+    assert (read.why, read.gpu_type, read.data_center, read.usd_per_hour) == (
+        "1 USD/h", "L40S", "EU-RO-1", 0.99,
+    )  # fmt: skip
+    odd = '{"podUID": "u1", "backend": "b", "offer": "o", "gpuType": 1, "dataCenter": [],'
+    read = hints.placement(annotated(placement=odd + '"usdPerHour": "x", "why": null}'))
+    assert read == Placement(PodUID("u1"), "b", "o")
+    assert read is not None
+    assert (read.why, read.gpu_type, read.data_center, read.usd_per_hour) == ("", None, None, None)
+
+
+def test_any_gpu_comes_after_those_named() -> None:
+    """Alone it is no wish at all."""
+    named = hints.hints(annotated(gpu_types="L40S, Any"))[0]
+    assert (named.gpu_types, named.any_gpu) == (("L40S",), True)
+    assert hints.hints(annotated(gpu_types="any"))[0] == PlacementHints()
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -165,6 +165,16 @@ def test_an_end_of_the_container_ends_the_pod() -> None:
     assert kinds(decide(live(seen=over), make_world(11))) == ["Announce", "Conclude"]
 
 
+def test_a_pod_ends_so_that_a_cap_holds() -> None:
+    """As preempted, since its owner should make it anew elsewhere."""
+    [event, end] = decide(live(), make_world(11, dismissed="the day's budget is spent"))
+
+    assert isinstance(end, todo.Conclude)
+    assert (end.verdict.reason, end.verdict.disruption) == ("Preempted", True)
+    assert end.verdict.message == "ended to keep the budget: the day's budget is spent"
+    assert isinstance(event, todo.Announce)
+
+
 def test_a_running_pod_past_its_deadline_ends() -> None:
     """The timer is set while it runs."""
     record = live(make_pod(**LIMITED))
