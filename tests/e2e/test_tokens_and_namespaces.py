@@ -79,7 +79,7 @@ async def test_a_pod_is_its_service_account_over_there_too(
     node: NodeUnderTest, workloads: Workloads, other: Other
 ) -> None:
     """Without the right the pod waits and names it; with it there is a token that is bound to the
-    pod, with home's CA and address; both end with it."""
+    pod, with home's CA and address. Another one takes its place; all end with the pod."""
     await workloads.create_pod("app", pod_template(node.name))
     waits = await workloads.waiting("app", "CreateContainerConfigError", seconds=60)
     (status,) = waits["status"]["containerStatuses"]
@@ -100,6 +100,14 @@ async def test_a_pod_is_its_service_account_over_there_too(
     authorities = [c["data"]["ca.crt"] for c in await other.copies("configmaps") if _is_ca(c)]
     assert authorities == [workloads.bed.ca_file.read_text()]
 
+    await node.restart()
+
+    async def replaced() -> bool:
+        return await token_of(other, instance) != token
+
+    await eventually(replaced, "another token in the same place", seconds=40)
+    token = await token_of(other, instance)
+    assert (await who_is(workloads.bed, token))["username"] == user["username"]
     await workloads.delete("pods", "app")
     await workloads.gone("pods", "app", seconds=60)
 
