@@ -15,8 +15,9 @@ import pytest_asyncio
 from cryptography import x509
 
 from tests.e2e.controllers import ShiftedClock, install, means_of
-from tests.e2e.node_under_test import NodeUnderTest
+from tests.e2e.node_under_test import USER, NodeUnderTest
 from tests.e2e.workloads import Workloads, deployment
+from tests.rig import audit
 from tests.rig.access import ApiError
 from tests.rig.control_plane import ControlPlane
 from tests.rig.identity import NAMESPACE
@@ -250,6 +251,33 @@ async def test_the_command_serves_it_where_it_is_enabled(
         await stage.answers(workloads)
         assert await node.metric("vk_provider_webhook_requests_total", outcome="patched") > 0
         assert await node.stop() == 0
+
+
+async def test_its_rights_are_enough_and_none_is_for_nothing(
+    stage: Stage, workloads: Workloads
+) -> None:
+    """In a life of it: made, rotated, mended. A list is asked of older API servers only."""
+    mark = stage.bed.audit_mark()
+    clock = ShiftedClock(timedelta(days=-250))
+    async with stage.replica():
+        async with stage.leader(clock):
+            await stage.believed(1)
+        clock.shift = timedelta()
+        async with stage.leader(clock):
+            await stage.believed(2)
+            await stage.answers(workloads)
+    events = await stage.bed.settled_audit_events(mark)
+
+    assert not audit.forbidden(events, USER), audit.describe(audit.forbidden(events, USER))
+    used = {(event["verb"], audit.resource_of(event)) for event in audit.select(events, user=USER)}
+    configurations = "mutatingwebhookconfigurations"
+    assert used >= {
+        ("watch", "secrets"),
+        ("create", "secrets"),
+        ("update", "secrets"),
+        ("watch", configurations),
+        ("patch", configurations),
+    }
 
 
 async def test_garbage_is_answered_with_a_sentence(serving: Stage) -> None:

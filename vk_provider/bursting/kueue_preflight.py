@@ -75,6 +75,8 @@ class KueueFacts:
     nodes: Sequence[HomeNode] = ()
     inference_schedulers: frozenset[str] = frozenset()
     manager: Json | None = None
+    makes_room: bool = False
+    """Whether our evacuation makes room for jobs of topology-aware queues."""
 
 
 def examine(facts: KueueFacts, selection: Selection, now: datetime) -> list[Advice]:
@@ -95,7 +97,7 @@ def examine(facts: KueueFacts, selection: Selection, now: datetime) -> list[Advi
     used = _used_flavors(queues, facts.flavors, selection)
     found += _queues(queues, selection)
     found += _checks(queues, facts.checks)
-    found += _topology(used, facts.training)
+    found += _topology(used, facts.training, facts.makes_room)
     found += _labels(used, facts)
     found += _quotas(queues, facts, selection, now)
     found += _classes(facts, selection)
@@ -157,19 +159,13 @@ def _checks(queues: Sequence[QueueView], checks: Sequence[CheckState]) -> Iterat
                 )
 
 
-def _topology(used: Sequence[FlavorView], training: Sequence[TrainingSet]) -> Iterator[Advice]:
+def _topology(
+    used: Sequence[FlavorView], training: Sequence[TrainingSet], makes_room: bool
+) -> Iterator[Advice]:
     """Topology-Aware Scheduling counts every pod, whatever its priority."""
     aware = [flavor for flavor in used if flavor.topology]
     for flavor in aware:
-        yield Advice(
-            Level.ERROR,
-            f"ResourceFlavor {flavor.name}",
-            f'has topologyName "{flavor.topology}": with Topology-Aware Scheduling Kueue takes the '
-            "GPUs of inference pods off what is free, whatever their priority, so a training job "
-            "is never admitted while inference holds them and the scheduler never gets to preempt",
-            "take topologyName off the flavor that training shares with inference, or enable the "
-            "evacuation (admissionCheck and its mode for topologies), which moves inference first",
-        )
+        yield _blocked(flavor, makes_room)
     asking = sorted({one.workload for one in training if one.wants_topology})
     if asking and not aware:
         yield Advice(
@@ -184,6 +180,23 @@ def _topology(used: Sequence[FlavorView], training: Sequence[TrainingSet]) -> It
             "Topology-Aware Scheduling",
             "no flavor of the training queues has a topology: quota alone admits",
         )
+
+
+def _blocked(flavor: FlavorView, makes_room: bool) -> Advice:
+    """A flavor whose jobs wait while inference holds the GPUs, whatever anybody's priority."""
+    subject = f"ResourceFlavor {flavor.name}"
+    what = (
+        f'has topologyName "{flavor.topology}": with Topology-Aware Scheduling Kueue takes the '
+        "GPUs of inference pods off what is free, whatever their priority, so a training job "
+        "is never admitted while inference holds them and the scheduler never gets to preempt"
+    )
+    if makes_room:
+        return Advice(Level.NOTE, subject, f"{what}; admissionCheck.topology makes room for it")
+    remedy = (
+        "take topologyName off the flavor that training shares with inference, or set "
+        "admissionCheck.topology: true, which moves inference first"
+    )
+    return Advice(Level.ERROR, subject, what, remedy)
 
 
 def _labels(used: Sequence[FlavorView], facts: KueueFacts) -> Iterator[Advice]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient
 from vk_provider.kube.credentials import load_credentials
 from vk_provider.pods.types import Json
+from vk_provider.settings_bursting import BurstingSettings
 from vk_provider.settings_file import load_settings
 
 GROUP = "/apis/kueue.x-k8s.io"
@@ -47,20 +49,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace) -> int:
     """Look and tell. Raises KubeError where the cluster can't be asked."""
-    selection = selection_of(arguments.file)
+    settings = (load_settings(arguments.file).bursting if arguments.file else None) or _USUAL
     kubeconfig = Path(arguments.kubeconfig) if arguments.kubeconfig else None
     credentials = await load_credentials(kubeconfig, arguments.context)
     async with KubeClient(credentials) as client:
-        reader = _Reader(client, selection)
-        facts = await reader.facts(arguments.kueue_namespace)
-        advice = examine(facts, selection, datetime.now(UTC))
+        reader = _Reader(client, settings.selection)
+        check = settings.admission_check
+        facts = replace(
+            await reader.facts(arguments.kueue_namespace),
+            makes_room=check.enabled and check.topology,
+        )
+        advice = examine(facts, settings.selection, datetime.now(UTC))
     return tell([*advice, *reader.denied])
 
 
-def selection_of(files: Sequence[str]) -> Selection:
-    """What counts as what, by the configuration if there is one."""
-    settings = load_settings(files).bursting if files else None
-    return settings.selection if settings is not None else Selection()
+_USUAL = BurstingSettings()
 
 
 class _Reader:

@@ -37,11 +37,12 @@ SILENT = {
     # rules are tried by promtool.
     "vk_provider_homecomings", "vk_provider_gate_transitions", "vk_provider_webhook_requests",
     "vk_provider_failed_verdicts", "vk_provider:failed", "vk_provider_instances_elsewhere",
-    "vk_provider_budget", "vk_provider_spend", "vk_provider_quota", "kube_pod_status_reason",
+    "vk_provider_budget", "vk_provider_spend", "vk_provider_quota_refused",
+    "vk_provider_quota_changes", "kube_pod_status_reason",
     "DCGM_EXP_XID_ERRORS_COUNT", "offset 10m", "changes(", "ALERTS{",
     "vk_provider_home_spare_slots", "vk_provider:start_seconds", "pod_start_seconds_bucket",
     "vk_provider_orphans_deleted",
-    "vk_provider_evacua", "vk_provider_surge", "vk_provider_gpu_health_nodes",
+    "vk_provider_evacua", "vk_provider_surge", "node_infiniband_local_link_integrity",
 }  # fmt: skip
 
 
@@ -96,11 +97,13 @@ def must_answer(name: str, query: str) -> bool:
 async def busy(cluster: SharedCluster) -> AsyncIterator[SharedCluster]:
     """A virtual node that takes part in bursting, inference at home, a job that was admitted."""
     await cluster.queue("asked", 8)
-    rules = {
-        "apiVersion": "vk-provider.dev/v1alpha1",
-        "kind": "Bursting",
-        "spec": {"leaderElection": {"namespace": identity.NAMESPACE}},
+    options = {
+        "prometheus": {"url": cluster.prometheus_url},
+        "gpuHealth": {"enabled": True, "everySeconds": 1},
+        "quotaBridge": {"enabled": True, "clusterQueues": ["asked"]},
+        "leaderElection": {"namespace": identity.NAMESPACE},
     }
+    rules = {"apiVersion": "vk-provider.dev/v1alpha1", "kind": "Bursting", "spec": options}
     spec = {"bursting": {"gate": {"enabled": True}}}
     async with NodeUnderTest(cluster.bed, "asked", spec, beside=[rules]) as node:
         cluster.targets.write_text(json.dumps([{"targets": [f"127.0.0.1:{node.plain_port}"]}]))

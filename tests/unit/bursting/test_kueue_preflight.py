@@ -99,6 +99,15 @@ def test_a_topology_on_a_training_flavor_is_explained() -> None:
     assert "take topologyName off" in found.remedy
 
 
+def test_a_topology_that_room_is_made_for_is_only_noted() -> None:
+    """The evacuation moves inference before Kueue looks."""
+    flavors = (replace(HOME, topology="host"),)
+    found = only(replace(GOOD, flavors=flavors, makes_room=True))
+
+    assert found.level is Level.NOTE
+    assert found.what.endswith("admissionCheck.topology makes room for it")
+
+
 def test_a_topology_that_nobody_has_is_found() -> None:
     """Asked for by a job."""
     asking = TrainingSet("default/job", "training", wants_topology=True)
