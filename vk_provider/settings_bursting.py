@@ -75,7 +75,18 @@ def parse_bursting_document(
         gpu_health=parse_gpu_health(spec.child("gpuHealth")),
         source=source,
     )
+    _demand_frequent_answers(spec, settings)
     if settings.gpu_health.enabled and settings.prometheus is None:
         spec.refuse("gpuHealth", "needs to know where Prometheus answers: give prometheus.url")
     spec.done()
     return settings
+
+
+def _demand_frequent_answers(spec: Fields, settings: BurstingSettings) -> None:
+    """An answer must not be stale before the next one can come."""
+    prometheus, stale = settings.prometheus, settings.gate.signals.stale_after
+    if prometheus is not None and prometheus.every * 2 > stale:
+        allowed = f"at most half of gate.signals.staleAfterSeconds ({stale:g})"
+        Fields({}, spec.at("prometheus"), spec.problems).wrong(
+            "everySeconds", prometheus.every, allowed
+        )

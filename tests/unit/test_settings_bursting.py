@@ -59,3 +59,14 @@ def test_gpu_health_needs_to_know_whom_to_ask() -> None:
 
     assert alone == ["spec.gpuHealth: needs to know where Prometheus answers: give prometheus.url"]
     assert together == []
+
+
+def test_prometheus_is_asked_before_its_last_answer_is_stale() -> None:
+    """Or nobody would ever come home."""
+    prometheus = {"url": "http://p:9090", "everySeconds": 61}
+    _, problems = parse({"prometheus": prometheus})
+
+    assert problems == [
+        "spec.prometheus.everySeconds: found 61, allowed: at most half of "
+        "gate.signals.staleAfterSeconds (120)"
+    ]

@@ -51,8 +51,9 @@ class SignalLimits:
     """When a signal is not believed. ``shrunken_fraction``: so much fewer home nodes in one step
     are a mistake of the source, until they have stood for ``shrunken_hold``."""
 
-    stale_after: float = 60.0
-    """Data older than this is stale: at once, nobody is moved any more."""
+    stale_after: float = 120.0
+    """Data older than this is stale: at once, nobody is moved any more. With a scrape every minute
+    and a question every 15 s the youngest data are up to 75 s old."""
     long_stale_after: float = 300.0
     """From here on only the API server's own word opens the gate."""
     shrunken_fraction: float = 0.3

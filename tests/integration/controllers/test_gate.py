@@ -226,7 +226,7 @@ async def test_an_outage_of_the_api_server_changes_nothing() -> None:
         await opened(bench)
         await bench.until(lambda: bench.gate() == "return")
         bench.api.go()
-        await asyncio.sleep(90)
+        await asyncio.sleep(150)
         assert bench.gate() == "return"
         bench.api.come_back()
         await bench.until(lambda: bench.known().value is Gate.HOLD)
@@ -243,7 +243,7 @@ async def test_prometheus_can_only_say_no(fault: str) -> None:
         else:
             prometheus.answers["nodes"] = None
         await opened(bench)
-        await asyncio.sleep(120)
+        await asyncio.sleep(240)
         assert bench.gate() is None
         assert bench.value("gate_signals_doubted") == 1
         prometheus.heal()

@@ -76,7 +76,7 @@ def test_training_in_the_middle_of_a_return_opens_at_once() -> None:
 @pytest.mark.parametrize(
     "doubt",
     [
-        {"prometheus": replace(ROOM, age=90)},
+        {"prometheus": replace(ROOM, age=150)},
         {"prometheus": replace(ROOM, is_empty=True)},
         {"prometheus": replace(ROOM, home_nodes=1)},
         {"prometheus": replace(ROOM, slots={1: 0}, training_waiting=8)},
@@ -167,7 +167,7 @@ def test_thresholds_are_those_of_the_rules() -> None:
 
 
 CHANGES: dict[str, dict[str, object]] = {
-    "stale": {"prometheus": replace(ROOM, age=90)},
+    "stale": {"prometheus": replace(ROOM, age=150)},
     "fresh": {"prometheus": ROOM},
     "away": {"unavailable": "outage"},
     "back": {"unavailable": None},

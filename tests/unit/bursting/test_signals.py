@@ -41,7 +41,7 @@ def test_fresh_signals_allow_everything() -> None:
     "doubted",
     [
         PrometheusSignal(),
-        replace(FRESH, age=60),
+        replace(FRESH, age=120),
         replace(FRESH, is_empty=True),
         replace(FRESH, home_nodes=6),
     ],
@@ -100,8 +100,8 @@ def test_a_missing_kueue_lets_open_and_close_and_moves_nobody() -> None:
 
 def test_a_watch_that_has_stopped_moves_nobody() -> None:
     """What is known may be old."""
-    assert believed(replace(WATCH, broken_for=59)) == (True, True, True)
-    assert believed(replace(WATCH, broken_for=60)) == (True, False, False)
+    assert believed(replace(WATCH, broken_for=119)) == (True, True, True)
+    assert believed(replace(WATCH, broken_for=120)) == (True, False, False)
 
 
 def test_before_the_first_list_nothing_is_known() -> None:
@@ -113,6 +113,6 @@ def test_before_the_first_list_nothing_is_known() -> None:
 
 def test_the_first_doubt_is_the_one_that_is_told() -> None:
     """The API server's before Prometheus'."""
-    both = judge(replace(WATCH, broken_for=99), PrometheusSignal(), Doubts(), LIMITS, NOW)[0]
+    both = judge(replace(WATCH, broken_for=199), PrometheusSignal(), Doubts(), LIMITS, NOW)[0]
 
-    assert both.why == "the watches have not run for 99 s"
+    assert both.why == "the watches have not run for 199 s"
