@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vk_provider_kubernetes import factory as kubernetes
 from vk_provider_kubernetes.rules import Action, Rule, coverage
 from vk_provider_modal import factory as modal
 from vk_provider_runpod import factory as runpod
@@ -84,6 +85,13 @@ def make_runpod(config: Mapping[str, Any]) -> Provider:
 def make_modal(config: Mapping[str, Any]) -> Provider:
     """Modal with this configuration, and no account."""
     return modal({"tokenId": KEY, "tokenSecret": KEY, **config}, CONTEXT)
+
+
+def make_kubernetes() -> Provider:
+    """Another cluster with claims of two names, and no connection."""
+    claims = {"default/models": "a", "default/other-models": "b"}
+    config = {"kubeconfig": "/nowhere", "namespace": "instances", "volumeClaims": claims}
+    return kubernetes(config, CONTEXT)
 
 
 def _probed(
