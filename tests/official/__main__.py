@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.official import report, suite
-from tests.official.reference import VERSION, specs
+from tests.official.reference import LISTS, VERSION, specs
 from tests.official.world import world
 from tests.rig import builds
 from tests.rig.builds import BuildError
@@ -30,7 +30,7 @@ _SECONDS_BETWEEN_WORDS = 60.0
 def main() -> int:
     """Prepare outside, run inside."""
     chosen = _parser().parse_args()
-    wanted = [spec for spec in specs() if re.search(chosen.focus, spec)]
+    wanted = [spec for spec in specs(chosen.list) if re.search(chosen.focus, spec)]
     if not wanted:
         print(f"--focus {chosen.focus!r} names none of the reference specs", file=sys.stderr)
         return 1
@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--focus", default="", metavar="REGEX", help="only specs whose name matches"
     )
+    parser.add_argument("--list", default=LISTS[0], choices=LISTS, help="which specs (reference)")
     parser.add_argument("--processes", type=int, default=8, help="how many run at once (8)")
     parser.add_argument("--install", action="store_true", help="install missing Debian packages")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="copy logs and report there")

@@ -1,8 +1,9 @@
 """The specs that a real node passes: what the virtual node is measured against.
 
-`reference.txt` holds their full names, one a line: `sig-node` and `sig-cli` specs that are marked
-as conformance or node conformance and passed, all in one run, on the very node that is behind the
-virtual one here. Feeds `suite` with a focus and `report` with what was wanted.
+Each list holds full names, one a line, of specs that are marked as conformance or node conformance
+and passed, all in one run, on the very node that is behind the virtual one here. `reference` is the
+measure, `sig-node` and `sig-cli`; `storage` and `apps` are what these groups add.
+Feeds `suite` with a focus and `report` with what was wanted.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from pathlib import Path
 VERSION = "1.36.3"
 """The release whose suite has these specs, and whose node passed them."""
 
-_FILE = Path(__file__).parent / "reference.txt"
+LISTS = ("reference", "storage", "apps")
 _SPECIAL = re.compile(r"[][\\.^$*+?(){}|]")
 
 
-def specs() -> list[str]:
-    """Every spec by its full name."""
-    return _FILE.read_text().splitlines()
+def specs(name: str = LISTS[0]) -> list[str]:
+    """Every spec of a list by its full name."""
+    return (Path(__file__).parent / f"{name}.txt").read_text().splitlines()
 
 
 def focus(wanted: Sequence[str]) -> str:

@@ -2,7 +2,9 @@
 
 import re
 
-from tests.official.reference import focus, specs
+import pytest
+
+from tests.official.reference import LISTS, focus, specs
 
 
 def test_the_reference_is_what_a_real_node_passed() -> None:
@@ -24,8 +26,11 @@ def test_the_focus_names_these_specs_and_no_other() -> None:
     assert not pattern.search(f"Kubernetes e2e suite {one} and more")
 
 
-def test_every_reference_spec_is_named_by_the_focus() -> None:
+@pytest.mark.parametrize("name", LISTS)
+def test_every_spec_of_a_list_is_named_by_the_focus(name: str) -> None:
     """Nothing is lost between the list and the command line."""
-    pattern = re.compile(focus(specs()))
+    wanted = specs(name)
+    pattern = re.compile(focus(wanted))
 
-    assert all(pattern.search(f"Kubernetes e2e suite {spec}") for spec in specs())
+    assert len(wanted) == len(set(wanted))
+    assert all(pattern.search(f"Kubernetes e2e suite {spec}") for spec in wanted)
