@@ -44,7 +44,6 @@ from vk_provider.loops.spending import Spending
 from vk_provider.loops.threshold import Threshold
 from vk_provider.loops.unfollowed import Unfollowed
 from vk_provider.node.door import Door, DoorLimits
-from vk_provider.placement.budget import BudgetLimits, Caps
 from vk_provider.placement.cooling import Losses
 from vk_provider.placement.ranking import Policy
 from vk_provider.pods import desired
@@ -53,8 +52,9 @@ from vk_provider.pods.types import Json, PodUID
 from vk_provider.pods.world import BackendFacts, LifecycleLimits
 from vk_provider.provider import Provider
 from vk_provider.quantities import parse
-from vk_provider.settings import CapSettings, NodeSettings, Reach
+from vk_provider.settings import NodeSettings, Reach
 from vk_provider.settings_file import provider_context
+from vk_provider.settings_placement import limits_of
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Assembly:
             settings.name,
             observe=lambda why: shell.metrics.events_dropped.labels(shell.node, why).inc(),
         )
-        spending = Spending(_budget(settings), shell, settings.tick_seconds)
+        spending = Spending(limits_of(settings.placement.budget), shell, settings.tick_seconds)
         experience = Experience(shell, _losses(settings))
         self.threshold = Threshold(_door(settings), shell, spending, experience)
         self.pace = Pace(StormGuard(_storm(settings)), shell)
@@ -257,21 +257,6 @@ def _door(settings: NodeSettings) -> Door:
 
 def _losses(settings: NodeSettings) -> Losses:
     return Losses(settings.door.first_cooldown_seconds, settings.door.max_cooldown_seconds)
-
-
-def _budget(settings: NodeSettings) -> BudgetLimits:
-    given = settings.placement.budget
-    return BudgetLimits(
-        _caps(given.node),
-        {name: _caps(caps) for name, caps in given.namespaces.items()},
-        given.drains,
-        given.warn_at_percent / 100,
-        given.unpriced_usd_per_hour,
-    )
-
-
-def _caps(given: CapSettings) -> Caps:
-    return Caps(given.usd_per_hour, given.usd_per_day, given.usd_per_month)
 
 
 def _storm(settings: NodeSettings) -> StormLimits:

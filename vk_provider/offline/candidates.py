@@ -29,6 +29,7 @@ from vk_provider.settings import (
     Taint,
 )
 from vk_provider.settings_file import USER_AGENT, provider_context
+from vk_provider.settings_placement import limits_of
 
 _NODE = "virtual-node"
 _CONFIG_PATH = "config"
@@ -55,6 +56,7 @@ def _of_node(node: NodeSettings) -> Iterator[Candidate]:
             node=view,
             provider=create(backend, provider_context(node, backend)),
             policy=Policy(node.placement.policy.value),
+            budget=limits_of(node.placement.budget),
         )
 
 

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vk_provider.faults import ConfigError, FieldProblem, ProviderError, UnsupportedFieldsError
+from vk_provider.offline.node_ranking import NodeRanking, never_affordable, ranked
 from vk_provider.offline.objects import OfflinePod, resolve_offline
 from vk_provider.offline.pod_defaults import UNKNOWN_UID
 from vk_provider.offline.workloads import Manifests, Workload
+from vk_provider.placement.budget import BudgetLimits
+from vk_provider.placement.needs import Refused
 from vk_provider.placement.ranking import Circumstances, Policy, rank
 from vk_provider.pods.admission import NodeView, admit, tolerates
 from vk_provider.pods.hints import hints
@@ -46,7 +49,8 @@ class Candidate:
     """One backend that is asked. ``provider`` None: it can't be built, ``problems`` say why.
 
     ``node`` is the node it would serve; one without a capacity is not configured, so nothing but
-    its taints is known. ``live``: what its backend offers now, by the number of GPUs.
+    its taints is known. ``live``: what its backend offers now, by the number of GPUs. ``budget``
+    is the node's.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Candidate:
     problems: tuple[str, ...] = ()
     policy: Policy = Policy.CHEAPEST
     live: Mapping[int, Sequence[Offer]] = field(default_factory=dict)
+    budget: BudgetLimits = field(default_factory=BudgetLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ class Judgement:
     offers: tuple[Offer, ...] = ()
     notes: tuple[FieldNote, ...] = ()
     reasons: tuple[FieldProblem, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -83,6 +89,7 @@ class Report:
     unseen: tuple[ObjectKey, ...] = ()
     notes: tuple[str, ...] = ()
     obstacle: str | None = None
+    rankings: tuple[NodeRanking, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -98,13 +105,27 @@ def explain(manifests: Manifests, candidates: Sequence[Candidate]) -> tuple[Repo
 def _report(workload: Workload, manifests: Manifests, candidates: Sequence[Candidate]) -> Report:
     pods = [_resolve(workload, manifests, one) for one in candidates]
     unseen = {key: None for pod in pods for key in pod.unseen}
+    judged = tuple(_judge(workload, *pair) for pair in zip(candidates, pods, strict=True))
     return Report(
         workload=workload,
-        judgements=tuple(_judge(workload, *pair) for pair in zip(candidates, pods, strict=True)),
+        judgements=judged,
+        rankings=tuple(_rankings(workload, judged)),
         unseen=tuple(unseen),
         notes=tuple(_notes(workload, candidates)),
         obstacle=_obstacle(workload),
     )
+
+
+def _rankings(workload: Workload, judgements: Sequence[Judgement]) -> Iterator[NodeRanking]:
+    """One for each configured node that could run it at all."""
+    nodes = {one.candidate.node.name: one.candidate for one in judgements}
+    for name, candidate in nodes.items():
+        mine = [one for one in judgements if one.candidate.node.name == name]
+        if candidate.node.capacity and any(one.can_run for one in mine):
+            offers = [(one.candidate.name, offer) for one in mine for offer in one.offers]
+            refused = [each for one in mine for each in one.refused]
+            wishes = hints(workload.pod)[0]
+            yield ranked(name, candidate.policy, wishes, offers, refused)
 
 
 def _resolve(workload: Workload, manifests: Manifests, candidate: Candidate) -> OfflinePod:
@@ -132,8 +153,21 @@ def _judge(workload: Workload, candidate: Candidate, pod: OfflinePod) -> Judgeme
     except ConfigError as error:
         return Judgement(candidate, reasons=(*reasons, FieldProblem("", str(error))))
     if reasons or asked.reasons:
-        return Judgement(candidate, reasons=(*reasons, *asked.reasons))
-    return asked
+        return Judgement(candidate, reasons=(*reasons, *asked.reasons), refused=asked.refused)
+    late = tuple(_late_notes(workload, candidate.provider))
+    return replace(asked, notes=(*asked.notes, *late))
+
+
+def _late_notes(workload: Workload, provider: Provider) -> Iterator[FieldNote]:
+    """A rollout that is given up while its pods still start, which is worse the longer they do."""
+    deadline, longest = workload.progress_deadline, provider.traits.create_timeout_seconds
+    if deadline is not None and deadline < longest:
+        text = (
+            f"a create may take up to {longest:.0f} s here, but the Deployment is reported as "
+            f"failed (ProgressDeadlineExceeded) after {deadline} s: raise "
+            "spec.progressDeadlineSeconds"
+        )
+        yield FieldNote("", text)
 
 
 def _refusal(workload: Workload, node: NodeView) -> Iterator[FieldProblem]:
@@ -146,7 +180,7 @@ def _refusal(workload: Workload, node: NodeView) -> Iterator[FieldProblem]:
 
 
 def _ask(candidate: Candidate, provider: Provider, pod: ResolvedPod) -> Judgement:
-    offers, shortage = _offers(candidate, provider, pod)
+    offers, refused, shortage = _offers(candidate, provider, pod)
     reasons: dict[FieldProblem, None] = {}
     if shortage:
         reasons[FieldProblem("spec", shortage)] = None
@@ -159,17 +193,17 @@ def _ask(candidate: Candidate, provider: Provider, pod: ResolvedPod) -> Judgemen
         except ProviderError as error:
             reasons[FieldProblem("spec", f"{error.reason}: {error}")] = None
     if not fitting:
-        return Judgement(candidate, reasons=tuple(reasons))
+        return Judgement(candidate, reasons=tuple(reasons), refused=refused)
     first = fitting[0][1]
     kept = tuple(offer for offer, _ in fitting)
     notes = (*first.notes, *_probe_notes(provider, pod, first.notes), *_wish_notes(pod, kept))
-    return Judgement(candidate, first.request, kept, notes)
+    return Judgement(candidate, first.request, kept, notes, refused=refused)
 
 
 def _offers(
     candidate: Candidate, provider: Provider, pod: ResolvedPod
-) -> tuple[Sequence[Offer], str]:
-    """The offers in the order they would be tried, or why there are none."""
+) -> tuple[Sequence[Offer], tuple[Refused, ...], str]:
+    """The offers in the order they would be tried, those left out, and why there are none."""
     known: Sequence[Offer]
     if pod.gpu_count in candidate.live:
         known = candidate.live[pod.gpu_count]
@@ -177,7 +211,7 @@ def _offers(
         known = provider.known_offers(pod.gpu_count)
     elif isinstance(provider, SupportsOffers):
         # A catalogue that only the backend knows: the request shows what can be shown.
-        return (IMPLICIT_OFFER,), ""
+        return (IMPLICIT_OFFER,), (), ""
     else:
         known = (IMPLICIT_OFFER,)
     if isinstance(provider, SupportsPricing):
@@ -188,9 +222,18 @@ def _offers(
     if not candidate.node.capacity:
         # Without a configuration a backend is called like its provider, which no pod can mean.
         wishes = replace(wishes, backends=())
+    namespace = pod.stamp.namespace
+    dear = {each.offer: each for each in never_affordable(
+        candidate.budget, namespace, candidate.name, known)}  # fmt: skip
+    around = Circumstances(
+        candidate.policy,
+        barred=lambda choice: (
+            (dear[choice.offer].why, dear[choice.offer].message) if choice.offer in dear else None
+        ),
+    )
     choices = ((candidate.name, offer) for offer in known)
-    ranking = rank(wishes, choices, pod.gpu_count, Circumstances(candidate.policy))
-    return [choice.offer for choice in ranking.choices], ranking.shortage
+    ranking = rank(wishes, choices, pod.gpu_count, around)
+    return [choice.offer for choice in ranking.choices], ranking.refused, ranking.shortage
 
 
 def _checkable(wishes: PlacementHints, offers: Sequence[Offer]) -> PlacementHints:

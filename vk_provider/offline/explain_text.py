@@ -11,6 +11,7 @@ import yaml
 
 from vk_provider.faults import FieldProblem
 from vk_provider.offline.explain import Judgement, Report
+from vk_provider.offline.node_ranking import NodeRanking
 from vk_provider.offline.workloads import Workload
 from vk_provider.output import Style
 from vk_provider.pods.types import Offer, Stock
@@ -49,6 +50,30 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     for judgement in report.judgements:
         yield ""
         yield from _judgement(report.workload, judgement, style)
+    for ranking in report.rankings:
+        yield from _ranking(ranking, style)
+
+
+def _ranking(ranking: NodeRanking, style: Style) -> Iterator[str]:
+    """Worth a table where there is a choice, or where something is left out."""
+    if len(ranking.choices) + len(ranking.refused) < 2:
+        return
+    yield ""
+    yield f"  {style.strong(f'ranking of node {ranking.node}')}  {style.dim(ranking.policy)}"
+    tried = [(each.backend, each.offer, each.reason) for each in ranking.choices]
+    left = [(each.backend, each.offer, f"no: {each.message}") for each in ranking.refused]
+    rows = [(str(at), *row) for at, row in enumerate(tried[:_SHOWN_OFFERS], 1)]
+    rows += [("-", *row) for row in left[:_SHOWN_OFFERS]]
+    width = max(len(_place(backend, offer)) for _, backend, offer, _ in rows)
+    for mark, backend, offer, why in rows:
+        yield f"       {mark:>2}  {_place(backend, offer):{width}}  {why}".rstrip()
+    unseen = len(tried) + len(left) - len(rows)
+    if unseen:
+        yield f"       and {unseen} more"
+
+
+def _place(backend: str, offer: Offer) -> str:
+    return f"{backend}: {_words(offer) or offer.id}"
 
 
 def _judgement(workload: Workload, judgement: Judgement, style: Style) -> Iterator[str]:

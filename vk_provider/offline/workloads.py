@@ -19,6 +19,7 @@ from vk_provider.pods.types import Json
 from vk_provider.yaml_documents import Complaint, Document
 
 _DEEPEST_TEMPLATE = 8
+_DEFAULT_PROGRESS_DEADLINE = 600
 _BUILT_IN = frozenset({
     "CronJob", "DaemonSet", "Deployment", "Job", "Pod", "PodTemplate", "ReplicaSet",
     "ReplicationController", "StatefulSet",
@@ -38,6 +39,8 @@ class Workload:
     line: int = 1
     template_path: str = ""
     is_one_of_many: bool = False
+    progress_deadline: int | None = None
+    """A Deployment's ``progressDeadlineSeconds``, with the API server's default."""
 
     def __str__(self) -> str:
         place = f" ({self.template_path})" if self.is_one_of_many else ""
@@ -116,7 +119,15 @@ def _workloads(
             _complain(complaints, document, template_path, str(problem))
         pod = with_defaults(template, namespace, name, kind)
         many = len(templates) > 1
-        yield Workload(kind, namespace, name, pod, document, line, template_path, many)
+        deadline = _progress_deadline(kind, value)
+        yield Workload(kind, namespace, name, pod, document, line, template_path, many, deadline)
+
+
+def _progress_deadline(kind: str, value: Mapping[str, Any]) -> int | None:
+    if kind != "Deployment":
+        return None
+    given = _mapping(value, "spec").get("progressDeadlineSeconds")
+    return given if isinstance(given, int) else _DEFAULT_PROGRESS_DEADLINE
 
 
 def _refused(kind: str, template: Json) -> tuple[FieldProblem, ...]:

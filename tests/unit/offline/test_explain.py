@@ -9,6 +9,7 @@ import pytest
 from vk_provider.faults import FieldProblem, RejectedError, UnsupportedFieldsError
 from vk_provider.offline.explain import Candidate, Judgement, Report, explain
 from vk_provider.offline.workloads import read_manifests
+from vk_provider.placement.budget import BudgetLimits, Caps
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.types import ResolvedPod
 from vk_provider.provider import Explanation, FieldNote, Offer, Provider, ProviderTraits
@@ -366,3 +367,33 @@ def test_live_offers_beat_what_is_known_offline() -> None:
 
     assert [offer.id for offer in found.offers] == ["cheap"]
     assert not [note for note in found.notes if "annotations" in note.path]
+
+
+def test_a_configured_node_ranks_its_backends_together() -> None:
+    """With what is left out, and why; also by a budget that it could never fit into."""
+    capacity = {"cpu": "1", "memory": "1Gi", "pods": "1"}
+    view = NodeView(name="n", capacity=capacity)
+    budget = BudgetLimits(Caps(usd_per_hour=5.0))
+    dear, cheap, mad = (Offer(each, usd_per_hour=p) for each, p in (("d", 3), ("c", 1), ("m", 9)))
+    candidates = [
+        replace(candidate(Catalogue([dear, mad]), view), name="one", budget=budget),
+        replace(candidate(Catalogue([cheap]), view), name="two", budget=budget),
+    ]
+    [ranking] = report(deployment(), *candidates).rankings
+    assert [(each.backend, each.offer.id) for each in ranking.choices] == [
+        ("two", "c"),
+        ("one", "d"),
+    ]
+    assert [(each.offer.id, each.message) for each in ranking.refused] == [
+        ("m", "the node's budget of 5.00 USD/h has 5.00 left")
+    ]
+
+
+def test_a_rollout_that_would_be_given_up_before_a_start_may_end_is_warned_of() -> None:
+    """By what the provider itself says a create may take."""
+    slow = Backend()
+    slow.traits = replace(slow.traits, create_timeout_seconds=900.0)
+    [note] = [each for each in judgement(deployment(), candidate(slow)).notes if not each.path]
+    assert "a create may take up to 900 s here" in note.note
+    assert "after 600 s: raise spec.progressDeadlineSeconds" in note.note
+    assert all(each.path for each in judgement(deployment(), candidate(Backend())).notes)

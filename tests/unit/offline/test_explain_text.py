@@ -8,8 +8,11 @@ from typing import Any
 from vk_provider.faults import FieldProblem
 from vk_provider.offline.explain import Candidate, Judgement, Report
 from vk_provider.offline.explain_text import render
+from vk_provider.offline.node_ranking import NodeRanking
 from vk_provider.offline.workloads import Workload, read_manifests
 from vk_provider.output import Style
+from vk_provider.placement.needs import Exclusion, Refused
+from vk_provider.placement.ranking import Choice, Policy
 from vk_provider.pods.admission import NodeView
 from vk_provider.pods.references import ObjectKey
 from vk_provider.provider import FieldNote, Offer, Stock
@@ -148,3 +151,19 @@ def test_colour_says_the_same() -> None:
 
     assert "\x1b[32myes\x1b[0m" in text
     assert "\x1b[32m1 of 1 workload can run on a virtual node.\x1b[0m" in text
+
+
+def test_a_node_shows_what_it_would_try_in_order_and_what_not() -> None:
+    """Position, backend, offer and reason; a choice of one needs no table."""
+    offer = Offer("x", gpu_type="L4", gpu_count=1, usd_per_hour=0.5)
+    gone = Refused("b", Offer("y"), Exclusion.PRICE, "it costs 4 USD/h")
+    one = NodeRanking("n", Policy.CHEAPEST, (Choice("a", offer, "0.5 USD/h"),), ())
+    many = (Choice("a", Offer(f"o{at}"), "why") for at in range(10))
+    text = shown(rankings=(one, NodeRanking("n", Policy.PRIORITY, tuple(many), (gone,))))
+    lines = [line for line in text.splitlines() if line.startswith("       ") or "ranking" in line]
+    assert lines[0] == "  ranking of node n  priority"
+    assert lines[1] == "        1  a: o0  why"
+    assert lines[-2] == "        -  b: y   no: it costs 4 USD/h"
+    assert lines[-1] == "       and 2 more"
+    both = shown(rankings=(NodeRanking("n", Policy.CHEAPEST, one.choices, (gone,)),))
+    assert "        1  a: 1 x L4  0.5 USD/h" in both
