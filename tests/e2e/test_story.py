@@ -43,6 +43,15 @@ async def test_story_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(600)
+async def test_training_may_come_again_on_the_way_home(tmp_path: Path) -> None:
+    """Who was home already goes out again as fast, and then all come home."""
+    code, printed = await _play("--mode", "plain", "--again", "--pictures", str(tmp_path))
+
+    assert code == 0, printed
+    assert "16 preempted the first time, 4 the second" in printed
+
+
+@pytest.mark.timeout(600)
 async def test_a_planted_loss_is_caught(tmp_path: Path) -> None:
     """A story that cannot fail would show nothing: one replica more than may move is deleted."""
     code, printed = await _play("--mode", "plain", "--plant-loss", "--pictures", str(tmp_path))

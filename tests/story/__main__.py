@@ -69,6 +69,7 @@ def _on_the_way(stage: Stage, times: Times, checked: bool) -> list[judge.Verdict
         judge.nothing_missed(history),
         *outward,
         judge.few_in_flight(history, times.returning, times.home, REPLICAS, most),
+        *([judge.pushed_again(history, times.interrupted)] if times.interrupted else []),
     ]
 
 
@@ -78,7 +79,8 @@ async def _in_the_end(stage: Stage, times: Times) -> list[judge.Verdict]:
     await asyncio.sleep(_QUIET_SECONDS)
     return [
         *(judge.still_while(history, injection, since) for injection, since in injections),
-        judge.dearest_first(history, [name for name, _, _ in NODES]),
+        # Who comes home twice begins with the dearest twice.
+        judge.dearest_first(history, [name for name, _, _ in NODES], times.returning),
         judge.all_home(history, REPLICAS),
         judge.bill_stops(ledgers, await stage.ledgers(), times.home),
     ]
@@ -91,12 +93,16 @@ def main() -> int:
     parser.add_argument(
         "--pictures", type=Path, default=Path(".cache/story"), help="where the pictures go"
     )
+    parser.add_argument(
+        "--again", action="store_true", help="training comes twice, the second time in mid-return"
+    )
     parser.add_argument("--plant-loss", action="store_true", help="lose a replica; must fail")
     flags = parser.parse_args()
     codes = []
     for mode in [flags.mode] if flags.mode else MODES:
         # The way home is the same in both: what the signal does to it is tried in one.
-        script = Script(flags.plant_loss, lies=mode == PLAIN, checked=mode == CHECKED)
+        lies = mode == PLAIN and not flags.again
+        script = Script(flags.plant_loss, lies, flags.again, mode == CHECKED)
         codes.append(asyncio.run(play(script, mode, flags.pictures)))
     return max(codes)
 

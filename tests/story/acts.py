@@ -34,7 +34,9 @@ class Times:
     serving: float = 0.0
     """All replicas serve; from here on none may be missing that need not be."""
     returning: float = 0.0
-    """Training is over: from here on pods come home."""
+    """Training is over: from here on pods come home. If it came twice, the second time."""
+    interrupted: float = 0.0
+    """Training came again."""
     home: float = 0.0
     injections: list[Injection] = field(default_factory=list)
     returns: list[float] = field(default_factory=list)
@@ -50,6 +52,8 @@ class Script:
 
     lose: bool = False
     lies: bool = True
+    again: bool = False
+    """Training comes once more when half of the way home is done."""
     checked: bool = False
     """Training waits until inference has moved out of its way."""
 
@@ -76,7 +80,7 @@ async def training_arrives(stage: Stage, times: Times, script: Script) -> None:
         await _training_waits(stage)
         return
     stage.show.act("Training arrives: Kueue admits both pods of a gang at once", time.time())
-    await stage.bed.apply(workloads.TRAINING_JOB)
+    await stage.bed.apply(workloads.training_job(workloads.TRAINING))
     await stage.until("training holds home", lambda: stage.history.now.training == HOME_NODES)
     stage.show.say("the scheduler has preempted inference; nothing of it fits at home any more")
     await stage.until("a gate opens", lambda: OPEN in stage.history.now.gate)
@@ -89,7 +93,7 @@ async def training_arrives(stage: Stage, times: Times, script: Script) -> None:
 async def _training_waits(stage: Stage) -> None:
     """Kueue holds the gang until inference serves from outside; then it comes in."""
     stage.show.act("Training arrives, and waits: inference moves out of its way", time.time())
-    await stage.bed.apply(workloads.TRAINING_JOB)
+    await stage.bed.apply(workloads.training_job(workloads.TRAINING))
     await stage.until("all outside", lambda: stage.history.now.ready_outside >= REPLICAS)
     stage.show.say("everything serves from outside as well")
     await stage.until("training holds home", lambda: stage.history.now.training == HOME_NODES)
@@ -129,6 +133,21 @@ async def some_come_home(stage: Stage, times: Times, script: Script) -> None:
         since = await _inject(stage, times, name, begin)
 
 
+async def training_comes_again(stage: Stage, times: Times, script: Script) -> None:
+    """In the middle of the way home only the gate can react: the descheduler does not look."""
+    if not script.again:
+        return
+    half = REPLICAS // 4
+    await stage.until("some at home", lambda: stage.history.now.ready_home >= half)
+    stage.show.act("Training comes again, in the middle of the way home", time.time())
+    times.interrupted = time.time()
+    await stage.bed.apply(workloads.training_job(f"{workloads.TRAINING}-again"))
+    await stage.until("training holds home", lambda: stage.history.now.training == HOME_NODES)
+    await stage.until("all outside", lambda: stage.history.now.ready_outside == REPLICAS)
+    stage.show.say("everything serves again, from outside")
+    await training_ends(stage, times, script)
+
+
 async def all_come_home(stage: Stage, times: Times, script: Script) -> None:
     """Signals are right: the rest follows."""
     if script.lies:
@@ -144,6 +163,7 @@ ACTS: tuple[Callable[[Stage, Times, Script], Awaitable[None]], ...] = (
     training_arrives,
     training_ends,
     some_come_home,
+    training_comes_again,
     all_come_home,
 )
 

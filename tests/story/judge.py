@@ -113,9 +113,20 @@ def all_home(history: History, replicas: int) -> Verdict:
     )
 
 
-def dearest_first(history: History, nodes: Sequence[str]) -> Verdict:
+def pushed_again(history: History, since: float) -> Verdict:
+    """Training that came in the middle of the way home pushed out who was there already."""
+    again = [loss for loss in history.preemptions() if loss.at >= since]
+    first = len(history.preemptions()) - len(again)
+    return Verdict(
+        bool(again) and bool(first),
+        "training in the middle of the way home pushes out who is there already",
+        f"{first} preempted the first time, {len(again)} the second",
+    )
+
+
+def dearest_first(history: History, nodes: Sequence[str], since: float = 0.0) -> Verdict:
     """Nobody leaves a node while a dearer one has pods; ``nodes`` begin with the cheapest."""
-    left = [loss.pod.node for loss in history.evictions()]
+    left = [loss.pod.node for loss in history.evictions(since)]
     ordered = sorted(left, key=lambda node: -list(nodes).index(node))
     runs = [f"{len(list(some))} from {node}" for node, some in groupby(left)]
     return Verdict(

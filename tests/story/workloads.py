@@ -69,11 +69,11 @@ spec:
             limits: {{nvidia.com/gpu: "1"}}
 """
 
-TRAINING_JOB = f"""
+_TRAINING_JOB = f"""
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: {TRAINING}
+  name: NAME
   labels: {{kueue.x-k8s.io/queue-name: {TRAINING}}}
 spec:
   parallelism: {HOME_NODES}
@@ -92,6 +92,11 @@ spec:
             requests: {{cpu: "8", memory: 100Gi}}
             limits: {{nvidia.com/gpu: "{GPUS_PER_NODE}"}}
 """
+
+
+def training_job(name: str) -> str:
+    """A gang that takes every GPU of home; its pods end when they are told to."""
+    return _TRAINING_JOB.replace("NAME", name)
 
 
 CHECK: dict[str, Any] = {

@@ -175,3 +175,12 @@ def test_training_and_its_gpus_are_counted() -> None:
     history.pod(1.0, "train-1", app="train")
 
     assert history.now.training == 1
+
+
+def test_training_may_push_twice(told: Told) -> None:
+    """Once is not twice."""
+    assert not judge.pushed_again(told, 26.0).holds
+
+    evict(told, 30.0, 1, 32.0)
+    told.pod(33.0, "back-1", HOME, ready=True, ending=True, reason=PREEMPTED)
+    assert judge.pushed_again(told, 26.0).holds

@@ -1,0 +1,70 @@
+"""`vk-provider doctor descheduler` with files: it asks no cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from vk_provider.cli import main
+
+POLICY = Path(__file__).parents[3] / "deploy" / "descheduler" / "policy.yaml"
+NODE = """
+apiVersion: vk-provider.dev/v1alpha1
+kind: VirtualNode
+metadata: {name: burst}
+spec:
+  capacity: {cpu: "8", memory: 32Gi, nvidia.com/gpu: "4", pods: "8"}
+  bursting: {gate: {enabled: true}}
+  backends: [{name: fake, provider: fake}]
+---
+apiVersion: vk-provider.dev/v1alpha1
+kind: Bursting
+metadata: {name: default}
+spec: {homecoming: {evictionsPerCycle: 1}}
+"""
+
+
+def examine(*files: Path) -> int:
+    """The exit code of the checkup."""
+    return main(["doctor", "descheduler", *(word for file in files for word in ("-f", str(file)))])
+
+
+def test_the_shipped_policy_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0, and it says that it looked."""
+    assert examine(POLICY) == 0
+    assert "brings pods home" in capsys.readouterr().out
+
+
+def test_limits_of_the_configuration_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of a kind that do not fit: the gate reckons with one a cycle, the policy takes two."""
+    file = tmp_path / "config.yaml"
+    file.write_text(NODE)
+
+    assert examine(POLICY, file) == 1
+    assert "evictionsPerCycle (1)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_folder_and_a_stock_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everything in a folder is looked at; what is about nothing of it is left alone."""
+    enabled = {"deschedule": {"enabled": ["RemovePodsViolatingNodeTaints"]}}
+    profile = {"name": "stock", "pluginConfig": [], "plugins": enabled}
+    stock = {"kind": "DeschedulerPolicy", "profiles": [profile]}
+    (tmp_path / "stock.yaml").write_text(yaml.safe_dump(stock))
+
+    assert examine(tmp_path) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "add vk-provider.dev/gate" in printed
+    assert "add vk-provider.dev/unavailable" in printed
+
+
+def test_what_is_no_yaml_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With file and line, as everywhere."""
+    file = tmp_path / "broken.yaml"
+    file.write_text("a: [")
+
+    assert examine(file) == 2
+    assert "broken.yaml:1" in capsys.readouterr().err
