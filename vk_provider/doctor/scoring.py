@@ -13,6 +13,7 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,24 +45,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", default="default", help="of the probes (default: default)")
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How many probes, like which pod (``NAMESPACE/NAME``; None: one that bursts), and where."""
+
+    probes: int = 8
+    pod: str | None = None
+    namespace: str = "default"
+
+
 async def run(arguments: argparse.Namespace) -> int:
     """Look and tell. Raises ConfigError, KubeError."""
     selection = selection_of(arguments.file)
     kubeconfig = Path(arguments.kubeconfig) if arguments.kubeconfig else None
     credentials = await load_credentials(kubeconfig, arguments.context)
+    wishes = Wishes(arguments.probes, arguments.pod, arguments.namespace)
     async with KubeClient(credentials) as client:
-        nodes, _ = await client.list(paths.nodes())
-        pods, _ = await client.list(paths.pods())
-        sample = await _sample(client, pods, arguments.pod, selection)
-        places = _places(nodes, pods, selection)
-        count = min(arguments.probes, _room(nodes, pods, sample, selection))
-        outside = [one.name for one in places if one.is_outside]
-        if not outside:
-            raise ConfigError(["the cluster has no virtual node: start vk-provider run first"])
-        probes = _Probes(client, sample, arguments.namespace, selection)
-        went, stuck = await probes.place(count)
-    verdict = compare(sample, places)
-    return tell(advise(Scoring(sample, places, went, stuck, verdict)))
+        return tell(advise(await look(client, selection, wishes)))
+
+
+async def look(client: KubeClient, selection: Selection, wishes: Wishes) -> Scoring:
+    """Place the probes and reckon. Raises ConfigError (there is no virtual node), KubeError."""
+    nodes, _ = await client.list(paths.nodes())
+    pods, _ = await client.list(paths.pods())
+    places = _places(nodes, pods, selection)
+    if not any(one.is_outside for one in places):
+        raise ConfigError(["the cluster has no virtual node: start vk-provider run first"])
+    sample = await _sample(client, pods, wishes.pod, selection)
+    count = min(wishes.probes, _room(nodes, pods, sample, selection))
+    went, stuck = await _Probes(client, sample, wishes.namespace, selection).place(count)
+    return Scoring(sample, places, went, stuck, compare(sample, places))
 
 
 async def _sample(
