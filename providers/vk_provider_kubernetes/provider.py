@@ -140,22 +140,24 @@ class KubernetesProvider(RemoteStreams):
                 yield seen
 
     async def watch_events(self) -> AsyncIterator[InstanceEvent]:
-        async for event in merged([self._news(each) for each in self._config.all_namespaces]):
+        namespaces = self._config.all_namespaces
+        async for event in merged([_news(self._cluster, each) for each in namespaces]):
             yield event
-
-    async def _news(self, namespace: str) -> AsyncIterator[InstanceEvent]:
-        events = RemoteEvents()
-        async for each in self._cluster.watch_events(namespace):
-            if isinstance(each, Interrupted) and isinstance(each.fault, ForbiddenError):
-                raise call_fault(each.fault)
-            if (news := events.news(each)) is not None:
-                yield news
 
     async def capacity(self) -> NodeCapacity:
         if self._config.capacity != DERIVED:
             return NodeCapacity()
         nodes, pods = await self._cluster.nodes_and_pods()
         return NodeCapacity(room(nodes, pods, self._context.cluster_id, self._config))
+
+
+async def _news(cluster: RemoteCluster, namespace: str) -> AsyncIterator[InstanceEvent]:
+    events = RemoteEvents()
+    async for each in cluster.watch_events(namespace):
+        if isinstance(each, Interrupted) and isinstance(each.fault, ForbiddenError):
+            raise call_fault(each.fault)
+        if (news := events.news(each)) is not None:
+            yield news
 
 
 def _seen(
