@@ -104,6 +104,7 @@ class Connections:
         self._keys = keys
         self._locate = locate
         self._known: dict[str, _Lines] = {}
+        self._absent: set[str] = set()
         self._dials = asyncio.Semaphore(_DIALS)
 
     @asynccontextmanager
@@ -155,16 +156,20 @@ class Connections:
             self._rest(line)
 
     def keep(self, ids: Collection[str]) -> None:
-        """Only these instances live: forget the others, connections and host keys alike."""
-        for gone in self._known.keys() - set(ids):
+        """Only these instances are listed. Those that were not the last time either are gone:
+        forget them, connections and host keys alike."""
+        absent = self._known.keys() - set(ids)
+        for gone in absent & self._absent:
             for line in self._known.pop(gone).open:
                 line.close()
+        self._absent = absent & self._known.keys()
 
     async def close(self) -> None:
         """End all connections, and with them what runs there for us."""
         lines = [line for known in self._known.values() for line in known.open]
-        self.keep(())
+        self._known.clear()
         for line in lines:
+            line.close()
             await line.connection.wait_closed()
 
     async def _take(self, ref: InstanceRef, container: str | None) -> Line:

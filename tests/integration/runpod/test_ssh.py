@@ -151,6 +151,26 @@ async def test_a_changed_host_key_is_refused(
         assert "SHA256:" in words
 
 
+async def test_a_list_that_lacks_an_instance_once_ends_no_command_there(
+    make_provider: MakeProvider, simulator: Simulator, ssh_block: dict[str, Any]
+) -> None:
+    """Twice in a row it is gone, and so is the connection."""
+    async with make_provider(ssh=ssh_block) as provider:
+        ref = await running_pod(provider, simulator)
+        await run(provider, ref, "true")
+
+        simulator.state.faults.add("empty-list", count=1)
+        await provider.list_instances()
+        assert await run(provider, ref, "exit 3") == (3, b"")
+        await provider.list_instances()
+        simulator.state.faults.add("empty-list", count=2)
+        for _ in range(2):
+            assert servers(simulator).connections(ref.id) == 1
+            await provider.list_instances()
+
+        await eventually(lambda: not servers(simulator).connections(ref.id), "the end")
+
+
 async def test_a_new_instance_is_trusted_anew(
     make_provider: MakeProvider, simulator: Simulator, ssh_block: dict[str, Any]
 ) -> None:
