@@ -14,7 +14,13 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 
-from vk_provider.faults import KubeError, ProviderError, RejectedError
+from vk_provider.faults import (
+    DeniedError,
+    KubeError,
+    ProviderError,
+    RejectedError,
+    UnsupportedFieldsError,
+)
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.preparation import Preparer
@@ -59,6 +65,8 @@ class Refresher:
         """What an instance was made from, in a call whose outcome is known."""
         self._brought: dict[PodUID, _Face] = {}
         self._stale: set[PodUID] = set()
+        self._said: dict[PodUID, str] = {}
+        """Why a pod is not up to date, as it was last told."""
         self._changed = asyncio.Event()
 
     def changed(self, uids: Iterable[PodUID]) -> None:
@@ -93,6 +101,7 @@ class Refresher:
             self._brought.pop(gone, None)
             self._made.pop(gone, None)
             self._stale.discard(gone)
+            self._said.pop(gone, None)
         for uid, record in list(records.items()):
             face = self._face(record)
             if face is not None and self._differs(record, face):
@@ -139,11 +148,23 @@ class Refresher:
                 async with asyncio.timeout(limit):
                     await backend.provider.refresh_instance(face[0], resolved)
             self._brought[uid] = face
-        except RejectedError as fault:
+            self._said.pop(uid, None)
+        except (RejectedError, UnsupportedFieldsError) as fault:
             # It would be refused again; the next change may not be.
             self._brought[uid] = face
-            message = f"backend {backend.name} refuses a change of a running pod: {fault}"
-            self._emit(record.pod or {}, EventType.WARNING, EventReason.UPDATE_IGNORED, message)
+            self._tell(record, backend, fault)
         except (ProviderError, KubeError, TimeoutError) as fault:
             self._stale.add(uid)
-            logger.warning("backend %s: pod %s is not up to date: %s", backend.name, uid, fault)
+            if self._is_news(uid, str(fault)):
+                logger.warning("backend %s: pod %s is not up to date: %s", backend.name, uid, fault)
+                if isinstance(fault, DeniedError):
+                    self._tell(record, backend, fault)
+
+    def _is_news(self, uid: PodUID, words: str) -> bool:
+        """It is tried again and again, and told once."""
+        before, self._said[uid] = self._said.get(uid), words
+        return before != words
+
+    def _tell(self, record: Record, backend: Backend, fault: ProviderError) -> None:
+        message = f"backend {backend.name} refuses a change of a running pod: {fault}"
+        self._emit(record.pod or {}, EventType.WARNING, EventReason.UPDATE_IGNORED, message)

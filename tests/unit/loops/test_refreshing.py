@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from vk_provider.faults import ProviderError, RejectedError, UnavailableError
+from vk_provider.faults import (
+    DeniedError,
+    FieldProblem,
+    ProviderError,
+    RejectedError,
+    UnavailableError,
+    UnsupportedFieldsError,
+)
 from vk_provider.loops.refreshing import Refresher
 from vk_provider.pods.record import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID, ResolvedPod
@@ -108,9 +115,10 @@ class Bench:
         )
         self.workers.records[UID] = self.record
         self.events: list[tuple[str, str]] = []
-        parts: Any = (self.workers, self.preparer, {"other": Backend(self.provider)}, Shell())
         emit = lambda _, __, reason, message: self.events.append((reason, message))  # noqa: E731
-        self.refresher = Refresher(*parts, emit=emit)
+        backends = {"other": Backend(self.provider)}
+        parts: Any = (self.workers, self.preparer, backends, Shell(), emit)
+        self.refresher = Refresher(*parts)
         if made:
             self.refresher.made(UID, make_pod())
 
@@ -205,17 +213,38 @@ async def test_a_changed_spec_is_looked_at_at_once_and_the_same_one_is_not() -> 
     assert bench.refresher._changed.is_set()
 
 
-async def test_a_change_that_is_refused_is_told_and_not_tried_again() -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [RejectedError("spec.x: no"), UnsupportedFieldsError([FieldProblem("spec.x", "no")])],
+)
+async def test_a_change_that_is_refused_is_told_and_not_tried_again(fault: ProviderError) -> None:
     """Until there is another one."""
     bench = Bench()
-    bench.provider.faults.append(RejectedError("resize is infeasible"))
+    bench.provider.faults.append(fault)
 
     await bench.refresher.once()
     await bench.refresher.once()
 
     assert bench.refreshed == 0
-    message = "backend other refuses a change of a running pod: resize is infeasible"
-    assert bench.events == [("UpdateIgnored", message)]
+    ((reason, message),) = bench.events
+    assert reason == "UpdateIgnored"
+    assert message == "backend other refuses a change of a running pod: spec.x: no"
+
+
+async def test_a_missing_right_is_told_once_and_tried_until_it_is_granted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever debugs the pod sees why nothing happens."""
+    caplog.set_level(logging.WARNING)
+    bench = Bench()
+    bench.provider.faults += [DeniedError("pods/resize: no") for _ in range(3)]
+
+    for _ in range(4):
+        await bench.refresher.once()
+
+    assert bench.refreshed == 1
+    assert len(bench.events) == 1
+    assert caplog.text.count("not up to date") == 1
 
 
 async def test_a_refresh_that_failed_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
