@@ -98,7 +98,9 @@ def _by_workload(
 
 
 def _is_late(pod: PodView, now: datetime, ready_within: float) -> bool:
-    return pod.created_at is not None and now - pod.created_at > timedelta(seconds=ready_within)
+    """A pod that was Ready and is not for a moment has its time again."""
+    moments = [moment for moment in (pod.created_at, pod.unready_since) if moment is not None]
+    return bool(moments) and now - max(moments) > timedelta(seconds=ready_within)
 
 
 def cold_start(pods: Iterable[PodView], otherwise: float) -> float:

@@ -136,6 +136,8 @@ class PodView:
     phase: str = "Pending"
     is_ready: bool = False
     ready_since: datetime | None = None
+    unready_since: datetime | None = None
+    """Since when it is not Ready, as far as somebody says so."""
     created_at: datetime | None = None
     scheduled_at: datetime | None = None
     unschedulable_since: datetime | None = None

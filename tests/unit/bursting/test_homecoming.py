@@ -58,6 +58,13 @@ def test_a_replacement_that_takes_too_long_is_late() -> None:
     assert seen(pod("b", created_at=ago(50))).late == ()
 
 
+def test_a_pod_that_is_unready_for_a_moment_is_not_late() -> None:
+    """It has its time again."""
+    flickers = pod("b", "home-0", created_at=ago(90), unready_since=ago(5), is_ready=False)
+
+    assert (seen(flickers).late, seen(flickers).in_flight) == ((), 1)
+
+
 def test_a_replacement_that_went_out_again_is_told() -> None:
     """It is not on its way any more."""
     assert seen(pod("b", "burst", created_at=ago(5))) == Homecoming(outside=("web/b",))

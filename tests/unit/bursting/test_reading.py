@@ -93,6 +93,7 @@ def test_a_waiting_pod_is_read() -> None:
     found = pod_view(pod({"conditions": [waits]}, ownerReferences=[OWNER]), GPU)
 
     assert (found.unschedulable_since, found.unschedulable_why) == (MOMENT, "full")
+    assert (found.ready_since, found.unready_since) == (None, None)
     assert (found.gpus, found.node, found.phase) == (2, "", "Pending")
     assert found.owner == Owner("ReplicaSet", "chat", "rs")
 
@@ -131,6 +132,8 @@ def test_a_running_pod_is_read() -> None:
 
     assert (found.node, found.is_ready, found.disrupted_by) == ("n", True, "EvictionByEvictionAPI")
     assert found.created_at == found.scheduled_at == found.ready_since == MOMENT
+    body["status"]["conditions"][1]["status"] = "False"
+    assert pod_view(body, GPU).unready_since == MOMENT
     assert (found.priority, found.priority_class, found.deletion_cost) == (7, "inference", "-100")
     assert (found.labels, found.node_selector) == ({"app": "chat"}, {"a": "b"})
     assert found.tolerations == (
