@@ -92,7 +92,7 @@ def from_secret(secret: Json | None) -> Certificates | None:
         leaf = x509.load_pem_x509_certificate(chain)
     except (KeyError, ValueError, TypeError, binascii.Error):
         return None
-    if signer.public_key() != authorities[0].public_key():
+    if not authorities or signer.public_key() != authorities[0].public_key():
         return None
     if served.public_key() != leaf.public_key():
         return None
@@ -169,9 +169,22 @@ def _signed(
         .add_extension(_usage(certificates=False), True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
         .add_extension(x509.SubjectAlternativeName(alternatives), False)
+        # By its key, since several authorities are believed while they change.
+        .add_extension(_issued_by(issuer), False)
         .sign(_load_key(authority_key), hashes.SHA256())
     )
     return ServingPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+
+
+def _issued_by(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(_public(issuer))
+
+
+def _public(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
+    key = certificate.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise TypeError("no certificate of ours")
+    return key
 
 
 def _builder(
