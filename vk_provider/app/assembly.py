@@ -134,7 +134,12 @@ class Assembly:
             yield "services", self.services.run()
         yield "events", self.events.run()
         yield "capacity", self.views.offered.run()
-        yield "intake", take_pods_in(self.cache, self.workers, self.pace, self.shell.clock)
+        yield (
+            "intake",
+            take_pods_in(
+                self.cache, self.workers, self.pace, self.threshold.experience, self.shell.clock
+            ),
+        )
         for name, (backend, relist) in self.views.backends.items():
             yield f"list {name}", relist.run()
             pushes = Pushes(backend, relist.belonging, self.workers, self.shell)

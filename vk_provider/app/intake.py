@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from vk_provider.kube.cache import PodCache
 from vk_provider.loops.clock import Clock
+from vk_provider.loops.experience import Experience
 from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.pods import desired
@@ -16,10 +17,14 @@ from vk_provider.pods.types import PodUID
 _OURS = frozenset(str(reason) for reason in FailedReason)
 
 
-async def take_pods_in(cache: PodCache, workers: PodWorkers, pace: Pace, clock: Clock) -> None:
+async def take_pods_in(
+    cache: PodCache, workers: PodWorkers, pace: Pace, experience: Experience, clock: Clock
+) -> None:
     """Ends when every pod of the first complete view was handed in."""
     await cache.synced.wait()
     _remember_failures(cache, pace, clock)
+    for pod in cache.pods():
+        experience.remembered(pod)
     cache.subscribe(workers.pod_changed)
     for pod in cache.pods():
         workers.pod_changed(PodUID(pod["metadata"]["uid"]), pod)

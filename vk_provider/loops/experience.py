@@ -7,8 +7,10 @@ Fed by ``loops.pod_accounts`` and ``app.intake`` (pods that were there before us
 
 from __future__ import annotations
 
+import math
+
 from vk_provider.loops.shell import Shell
-from vk_provider.placement.cooling import GOOD_LIFE_SECONDS, Losses
+from vk_provider.placement.cooling import GOOD_LIFE_SECONDS, Losses, Spot
 from vk_provider.placement.needs import Place
 from vk_provider.placement.occupancy import Occupancy
 from vk_provider.placement.starts import StartTimes
@@ -30,7 +32,7 @@ class Experience:
         self.occupancy = Occupancy()
         self._shell = shell
         self._begun: dict[PodUID, tuple[float, Candidate]] = {}
-        self._running: dict[PodUID, float] = {}
+        self._running: dict[PodUID, tuple[float, frozenset[Spot]]] = {}
 
     def begun(self, uid: PodUID, candidate: Candidate) -> None:
         """A create call begins."""
@@ -63,7 +65,8 @@ class Experience:
         if not any(isinstance(each.state, Running) for each in seen.containers):
             return
         now = self._shell.clock.steady()
-        self._running.setdefault(uid, now)
+        if uid not in self._running:
+            self._running[uid] = (now, _spots(backend, seen))
         begun, candidate = self._begun.pop(uid, (None, None))
         if begun is not None and candidate is not None:
             self._add(backend, seen.gpu_type or candidate.offer.gpu_type, now - begun)
@@ -71,12 +74,8 @@ class Experience:
     def lost(self, uid: PodUID, backend: str, seen: Observation | None) -> None:
         """The backend lost the pod's instance, or took it back."""
         now, jitter = self._shell.clock.steady(), self._shell.jitter()
-        gpu_type = seen.gpu_type if seen is not None else None
-        center = seen.data_center if seen is not None else None
-        began = self._running.get(uid)
-        for spot in {(backend, gpu_type, center), (backend, gpu_type, None)}:
-            if began is not None and now - began >= GOOD_LIFE_SECONDS:
-                self.losses.lived(spot)
+        self._part(uid)
+        for spot in _spots(backend, seen):
             self.losses.lost(spot, now, jitter)
 
     def cooled(self, candidate: Candidate) -> bool:
@@ -87,8 +86,15 @@ class Experience:
     def forget(self, uid: PodUID) -> None:
         """Nothing of the pod is left."""
         self._begun.pop(uid, None)
-        self._running.pop(uid, None)
+        self._part(uid)
         self.occupancy.leave(uid)
+
+    def _part(self, uid: PodUID) -> None:
+        """However it ended: one that lived well speaks for its place."""
+        began, spots = self._running.pop(uid, (math.inf, frozenset()))
+        if self._shell.clock.steady() - began >= GOOD_LIFE_SECONDS:
+            for spot in spots:
+                self.losses.lived(spot)
 
     def _add(self, backend: str, gpu_type: str | None, seconds: float) -> None:
         self.starts.add(backend, gpu_type, seconds)
@@ -98,3 +104,10 @@ class Experience:
             if known is not None:
                 labels = (self._shell.node, backend, gpu_type or "", f"{share:g}")
                 gauge.labels(*labels).set(known)
+
+
+def _spots(backend: str, seen: Observation | None) -> frozenset[Spot]:
+    """Where an instance was: an offer may name the data centre, or leave it open."""
+    gpu_type = seen.gpu_type if seen is not None else None
+    center = seen.data_center if seen is not None else None
+    return frozenset({(backend, gpu_type, center), (backend, gpu_type, None)})

@@ -18,6 +18,7 @@ from vk_provider.loops.instance_calls import InstanceCalls
 from vk_provider.loops.means import RETRY_SECONDS, Means, Post, Work, pod_name
 from vk_provider.loops.parking import Parking
 from vk_provider.loops.pod_writes import PodWrites
+from vk_provider.loops.rollouts import Rollouts
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.pods import actions as todo
@@ -39,6 +40,7 @@ class PodActions:
         self._creates: dict[PodUID, asyncio.Task[Any]] = {}
         self._parking = Parking(shell)
         self._writes = PodWrites(means, shell)
+        self._rollouts = Rollouts(means.client, threshold.experience, means.events.emit, shell)
         calls = InstanceCalls(means, shell)
         self._works: dict[type, Work] = {
             todo.Prepare: self._writes.prepare,
@@ -76,6 +78,7 @@ class PodActions:
             # At once, not when the task begins: the next pod's step comes before that.
             namespace = action.resolved.stamp.namespace
             self._threshold.create_begins(uid, namespace, action.candidate)
+            self._rollouts.starting(record.pod or {}, action.candidate)
         task = self._shell.spawn(
             self._works[type(action)](record, action, post),
             f"{type(action).__name__} {uid}",

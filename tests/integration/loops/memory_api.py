@@ -38,6 +38,8 @@ class MemoryApi:
     refusals: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     away: bool = False
     delay: float = 0.0
+    allow_reviews: bool = False
+    """Whether whoever asks what he may is told that he may."""
 
     def refuse(self, verb: str, path: str, *codes: int) -> None:
         """Answer the next calls of this verb whose path ends so with these statuses."""
@@ -115,6 +117,8 @@ class MemoryTransport:
             return Answer(code, orjson.dumps(status))
         if path == "/version":
             return Answer(200, b'{"gitVersion": "v1.36.0"}')
+        if path.endswith("/selfsubjectaccessreviews"):
+            return Answer(201, orjson.dumps({"status": {"allowed": self._api.allow_reviews}}))
         given = SimpleNamespace(
             query=dict(parse_qsl(query)), headers={"Content-Type": request.content_type}
         )

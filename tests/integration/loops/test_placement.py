@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from tests.integration.loops.bench import NODE, Bench
+from tests.integration.loops.bench import NODE, START, Bench
 from vk_provider.testing.builders import uid_of
 
 TWO: dict[str, dict[str, Any]] = {"one": {"offers": [{"name": "cpu"}]}, "two": {}}
@@ -171,3 +173,48 @@ async def test_a_restart_remembers_what_was_spent() -> None:
         await bench.settle(30)
         spent = bench.value("budget_spent_usd", node=NODE, namespace="", period="month")
         assert 36 <= spent <= 36.5
+
+
+DEPLOYED = {
+    "labels": {"pod-template-hash": "abc"},
+    "ownerReferences": [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": "web-abc",
+            "uid": "rs-1",
+            "controller": True,
+        }
+    ],
+}
+SLOW: dict[str, Any] = {"slow": {"startAfterSeconds": 700}}
+
+
+async def test_a_deployment_that_would_be_given_up_too_early_is_told() -> None:
+    """Once an hour and Deployment, and only where we may read it."""
+    async with Bench(SLOW) as bench:
+        bench.api.store.put(
+            "deployments",
+            {"kind": "Deployment", "metadata": {"namespace": "default", "name": "web"}},
+        )
+        bench.bind("a", metadata=DEPLOYED)
+        await bench.until(partial(is_in, bench, "a", "Running"), 1000)
+        assert "ProgressDeadlineTooShort" not in bench.api.events()
+        bench.api.allow_reviews = True
+        await bench.settle(3700)
+        for name in "bc":
+            bench.bind(name, metadata=DEPLOYED)
+        await bench.settle(5)
+        assert bench.api.events().count("ProgressDeadlineTooShort") == 1
+
+
+async def test_starts_are_remembered_by_the_pods_themselves() -> None:
+    """A new process knows what its predecessor's pods took."""
+    async with Bench({"slow": {"startAfterSeconds": 90}}) as bench:
+        bench.cloud.epoch = START - timedelta(seconds=asyncio.get_running_loop().time())
+        bench.bind("a")
+        await bench.until(partial(is_in, bench, "a", "Running"), 200)
+        await bench.stop()
+        await bench.start()
+        await bench.settle(1)
+        assert bench.node.threshold.experience.starts.median("slow", None) == 90
