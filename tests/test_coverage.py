@@ -8,7 +8,9 @@ import pytest
 from coverage import Coverage
 
 # Code without I/O has no excuse: every branch is one call away.
-COMPLETE = re.compile(r"vk_provider/(pods|node|placement|wire|bursting)/|providers/\w+/translate\.py$")
+COMPLETE = re.compile(
+    r"vk_provider/(pods|node|placement|wire|bursting)/|providers/\w+/translate\.py$"
+)
 ELSEWHERE_PERCENT = 90
 
 
