@@ -15,6 +15,7 @@ def test_failed_reasons_are_an_interface() -> None:
         "NodeAffinity",
         "TaintToleration",
         "DeadlineExceeded",
+        "PodOSNotSupported",
     }
 
 
