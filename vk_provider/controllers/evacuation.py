@@ -12,12 +12,10 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from vk_provider.bursting import names
 from vk_provider.bursting.evacuation import EvacuationLimits, Look, Plan, plan
 from vk_provider.bursting.limits import HomecomingLimits
-from vk_provider.bursting.moves import Move, Phase, Scale, ScaleScaler, SetCost
 from vk_provider.bursting.picture import Picture, PodView
 from vk_provider.bursting.signals import Kueue
 from vk_provider.bursting.spare import supply
@@ -26,11 +24,11 @@ from vk_provider.controllers.admission_checks import AdmissionChecks
 from vk_provider.controllers.cluster_view import ClusterView
 from vk_provider.controllers.deployments_view import DeploymentsView
 from vk_provider.controllers.means import ControllerMeans
-from vk_provider.faults import ConflictError, KubeError, KubeNotFoundError
+from vk_provider.controllers.move_writer import MoveWriter
+from vk_provider.faults import KubeError
 from vk_provider.kube import paths
 from vk_provider.kube.client import PatchKind
 from vk_provider.kube.watch import WatchTimings
-from vk_provider.pods.types import Json
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +36,11 @@ LOOK_SECONDS = 5.0
 SETTLE_SECONDS = 0.2
 CHECKS_SECONDS = 15.0
 NUDGE_SECONDS = 15.0
-SURGED, MOVED = "Surged", "SurgeEnded"
 
 
 @dataclass(frozen=True, slots=True)
 class EvacuationRules:
-    """``answers_checks``: Kueue may ask us. ``surges_home``: pods come home by a replacement."""
+    """``answers_checks``: Kueue may ask us."""
 
     limits: EvacuationLimits
     homecoming: HomecomingLimits
@@ -66,6 +63,7 @@ class Evacuation:
         self._changed = view.subscribe()
         self._deployments = DeploymentsView(means.client, self._changed.set, timings)
         self._checks = AdmissionChecks(means.client)
+        self._writer = MoveWriter(means)
         self._begun: Mapping[str, datetime] = {}
         self._nudged_at = -NUDGE_SECONDS
 
@@ -121,7 +119,7 @@ class Evacuation:
         self._begun = found.begun
         self._count(look.picture, found)
         for move in found.moves:
-            if not self._means.may_act() or not await self._carry_out(move):
+            if not self._means.may_act() or not await self._writer.carry_out(move):
                 return
         if found.answers and self._means.may_act():
             await self._answer(found, now)
@@ -159,60 +157,6 @@ class Evacuation:
         except KubeError as fault:
             logger.warning("node %s can't be annotated: %s", home[0], fault)
 
-    async def _carry_out(self, move: Move) -> bool:
-        """Whether the next move may follow: each builds on those before it."""
-        try:
-            match move:
-                case Scale():
-                    await self._scale(move)
-                case ScaleScaler():
-                    await self._scale_scaler(move)
-                case SetCost():
-                    await self._set_cost(move)
-        except (ConflictError, KubeNotFoundError):
-            return False  # it changed meanwhile: the watch shows how
-        except KubeError as fault:
-            logger.warning("%s: not written: %s", _words(move), fault)
-            return False
-        return True
-
-    async def _scale(self, move: Scale) -> None:
-        each, state = move.deployment, move.relocation
-        metadata = {
-            "resourceVersion": each.resource_version,
-            "annotations": {names.EVACUATION: state.to_json() if state is not None else None},
-        }
-        body: dict[str, Any] = {"metadata": metadata}
-        if move.replicas != each.replicas:
-            body["spec"] = {"replicas": move.replicas}
-        path = paths.deployment(each.namespace, each.name)
-        await self._means.client.patch(path, body, kind=PatchKind.MERGE)
-        if move.replicas != each.replicas:
-            is_surge = state is not None and state.phase is Phase.SURGING
-            self._tell(move, SURGED if is_surge else MOVED)
-
-    async def _scale_scaler(self, move: ScaleScaler) -> None:
-        scaler = move.scaler
-        spec = {"minReplicas": scaler.min_replicas, "maxReplicas": scaler.max_replicas}
-        path = f"{paths.autoscalers(move.deployment.namespace)}/{scaler.name}"
-        await self._means.client.patch(path, {"spec": spec}, kind=PatchKind.MERGE)
-        logger.info(_words(move))
-
-    async def _set_cost(self, move: SetCost) -> None:
-        metadata = {"uid": move.uid, "annotations": {names.DELETION_COST: move.cost}}
-        path = paths.pod(move.namespace, move.name)
-        await self._means.client.patch(path, {"metadata": metadata}, kind=PatchKind.MERGE)
-
-    def _tell(self, move: Scale, reason: str) -> None:
-        logger.info(_words(move))
-        each = move.deployment
-        about: Json = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"namespace": each.namespace, "name": each.name, "uid": each.uid},
-        }
-        self._means.events.emit(about, "Normal", reason, _words(move))
-
     def _count(self, picture: Picture, found: Plan) -> None:
         metrics = self._means.metrics.bursting
         metrics.evacuating_pods.set(len(found.leaving))
@@ -224,20 +168,3 @@ class Evacuation:
                 if each.relocation is not None
             )
         )
-
-
-def _words(move: Move) -> str:
-    match move:
-        case Scale(each, replicas, state):
-            goal = "moving pods without a loss" if state is not None else "done"
-            return (
-                f"Deployment {each.namespace}/{each.name}: "
-                f"replicas {each.replicas} -> {replicas}: {goal}"
-            )
-        case ScaleScaler(each, scaler):
-            return (
-                f"HorizontalPodAutoscaler {each.namespace}/{scaler.name}: replicas now "
-                f"{scaler.min_replicas} to {scaler.max_replicas}"
-            )
-        case SetCost():
-            return f"deletion cost of {move.namespace}/{move.name}: {move.cost}"
