@@ -21,6 +21,7 @@ from tests.rig.gpu_metrics import GpuMetrics, gpu_metrics
 from tests.rig.kueue import Kueue, create, kueue, queue_of
 from tests.rig.kwok import Stages
 from tests.rig.polling import eventually
+from tests.rig.ports import Ports
 from tests.rig.prometheus import prometheus
 from tests.rig.recipes import CONTROL_PLANE
 from tests.rig.state_metrics import StateMetrics, state_metrics
@@ -94,19 +95,33 @@ QUEUES = f"{API}/clusterqueues"
 @asynccontextmanager
 async def shared_cluster() -> AsyncIterator[SharedCluster]:
     """Start everything; eight GPUs, no workload."""
-    async with ControlPlane(audit=False) as bed, kueue(bed) as queues:
-        for name in HOME:
-            room = {GPU: str(GPUS_PER_NODE)}
-            await bed.add_home_node(name, room, POOL, stages=Stages(complete_jobs=False))
-        await bed.apply([_priority(name, *how) for name, how in CLASSES.items()])
-        token = await _scrapers_token(bed)
-        async with gpu_metrics(bed) as gpus, state_metrics(bed) as states:
-            gpus.temperatures |= dict.fromkeys(HOME, 60.0)
-            targets = bed.folder / "targets.json"
-            targets.write_text("[]")
-            config = _scrapes(bed, queues, [gpus.port, states.port], targets, token)
-            async with prometheus(bed, bed.free_port(), config, RULES) as url:
-                yield SharedCluster(bed, queues, gpus, states, url, targets)
+    with Ports() as ports:
+        port = ports.take()
+        shown = [f"--secure-port={port}", "--bind-address=127.0.0.1"]
+        async with (
+            ControlPlane(audit=False, scheduler_args=shown) as bed,
+            kueue(bed) as queues,
+            _measured(bed, queues, port) as running,
+        ):
+            yield running
+
+
+@asynccontextmanager
+async def _measured(bed: ControlPlane, queues: Kueue, port: int) -> AsyncIterator[SharedCluster]:
+    """Home nodes, priorities, and what measures them."""
+    for name in HOME:
+        room = {GPU: str(GPUS_PER_NODE)}
+        await bed.add_home_node(name, room, POOL, stages=Stages(complete_jobs=False))
+    await bed.apply([_priority(name, *how) for name, how in CLASSES.items()])
+    token = await _scrapers_token(bed)
+    async with gpu_metrics(bed) as gpus, state_metrics(bed) as states:
+        gpus.temperatures |= dict.fromkeys(HOME, 60.0)
+        targets = bed.folder / "targets.json"
+        targets.write_text("[]")
+        config = _scrapes(bed, queues, [gpus.port, states.port], targets, token)
+        config["scrape_configs"].append(_scheduler(port, token))
+        async with prometheus(bed, bed.free_port(), config, RULES) as url:
+            yield SharedCluster(bed, queues, gpus, states, url, targets)
 
 
 def _priority(name: str, value: int, policy: str) -> dict[str, Any]:
@@ -125,7 +140,7 @@ async def _scrapers_token(bed: ControlPlane) -> str:
     await bed.request_json("POST", "/api/v1/namespaces/default/serviceaccounts", name)
     role = {"kind": "ClusterRole", "name": _SCRAPER, "apiGroup": "rbac.authorization.k8s.io"}
     subject = {"kind": "ServiceAccount", "name": _SCRAPER, "namespace": "default"}
-    rule = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    rule = {"nonResourceURLs": ["/metrics", "/metrics/resources"], "verbs": ["get"]}
     api = "rbac.authorization.k8s.io/v1"
     await bed.apply(
         [
@@ -166,6 +181,18 @@ def _scrapes(
                 "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "1s"}],
             },
         ],
+    }
+
+
+def _scheduler(port: int, token: str) -> dict[str, Any]:
+    """What every pod requests, by the scheduler itself; its certificate is its own."""
+    return {
+        "job_name": "kube-scheduler-resources",
+        "metrics_path": "/metrics/resources",
+        "scheme": "https",
+        "authorization": {"credentials": token},
+        "tls_config": {"insecure_skip_verify": True},
+        **_static(f"127.0.0.1:{port}"),
     }
 
 

@@ -43,7 +43,7 @@ SILENT = {
     "vk_provider_home_spare_slots", "vk_provider:start_seconds", "pod_start_seconds_bucket",
     "vk_provider_orphans_deleted",
     "vk_provider_evacua", "vk_provider_surge", "node_infiniband_local_link_integrity",
-    "vk_provider:pods_outside{",
+    "vk_provider:pods_outside{", "vk_provider:gpu_unscheduled_scheduler", 'node=""',
 }  # fmt: skip
 
 
