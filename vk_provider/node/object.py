@@ -22,6 +22,7 @@ from vk_provider.node.describe import (
     stale_annotations,
 )
 from vk_provider.node.status_patch import node_status_patch as node_status_patch
+from vk_provider.node.taints import gate
 from vk_provider.quantities import canonical, parse, render
 
 Json = Mapping[str, Any]
@@ -83,7 +84,8 @@ class NodeView:
 
 def render_node(spec: NodeSpec) -> dict[str, Any]:
     """The Node to create. It carries its taints from its first moment, so that no ordinary pod
-    slips onto it."""
+    slips onto it; a managed gate begins at hold, where its controller takes it up."""
+    held = [gate("hold")] if spec.is_gated else []
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -98,7 +100,7 @@ def render_node(spec: NodeSpec) -> dict[str, Any]:
         },
         "spec": {
             "providerID": f"{PROVIDER_ID_SCHEME}://{spec.cluster_id}/{spec.name}",
-            "taints": [dict(taint) for taint in spec.taints],
+            "taints": [*(dict(taint) for taint in spec.taints), *held],
         },
     }
 

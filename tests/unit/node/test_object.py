@@ -234,5 +234,8 @@ def test_a_gate_that_was_never_managed_is_somebody_s_own() -> None:
 
     assert render_node(gated)["metadata"]["annotations"][names.GATE_MANAGED] == "true"
 
+    assert render_node(gated)["spec"]["taints"] == [
+        TAINT, soft, {"key": names.GATE_TAINT, "value": "hold", "effect": "NoSchedule"},
+    ]  # fmt: skip
     assert leftovers({}, SPEC) == (frozenset({names.PREFER_HOME_TAINT}), dict[str, None]())
     assert leftovers(managed, gated) == (frozenset[str](), dict[str, None]())
