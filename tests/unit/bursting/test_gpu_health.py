@@ -1,5 +1,6 @@
 """Taints come at once and go late, within a budget, and only our own."""
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -206,3 +207,30 @@ def test_never_more_than_the_budget_is_tainted(
 
     tainted = set(foreign) | {change.node for change in result.changes if change.new}
     assert len(tainted) <= max(len(foreign), percent // 10)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=100, max_size=240))
+def test_a_sensor_that_flickers_moves_a_taint_rarely(looks: list[tuple[bool, bool]]) -> None:
+    """Whatever it says every thirty seconds: no two releases within the time to release."""
+    home, since = node(), dict[str, datetime]()
+    released: list[datetime] = []
+    for number, (is_bad, is_measured) in enumerate(looks):
+        now = NOW + timedelta(seconds=30 * number)
+        found = planned(
+            [home],
+            *([bad()] if is_bad else []),
+            since=since,
+            now=now,
+            measured=frozenset({home.name}) if is_measured else frozenset(),
+        )
+        since = dict(found.better_since)
+        for change in found.changes:
+            assert change.old == home.gpu_health
+            annotations = {SET_BY: change.mark} if change.mark else {}
+            home = replace(home, gpu_health=change.new, annotations=annotations)
+            if change.new is None:
+                released.append(now)
+        assert home.gpu_health == "training-unfit" or not is_bad
+
+    pauses = [later - sooner for sooner, later in itertools.pairwise(released)]
+    assert all(pause >= timedelta(seconds=ALL.release_after_seconds) for pause in pauses)

@@ -283,3 +283,29 @@ def test_growing_quotas_never_exceed_the_nodes(quotas: list[int], gpus: list[int
     }
 
     assert sum(new.values()) == max(sum(gpus), sum(quotas))
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40)), min_size=20, max_size=120))
+def test_nodes_that_come_and_go_never_make_a_quota_jump_down(looks: list[tuple[int, int]]) -> None:
+    """In steps, with pauses, not below what is reserved, and only after a long while."""
+    rules = QuotaRules(shrink_step=4, hold_down_seconds=120, shrink_every_seconds=60)
+    nominal, memory = 32, dict[tuple[str, str], Patience]()
+    shrank: list[datetime] = []
+    enough_at = NOW
+    for number, (count, reserved) in enumerate(looks):
+        now = NOW + timedelta(seconds=15 * number)
+        nodes = [node(f"n{at}") for at in range(count)]
+        if 8 * count >= nominal:
+            enough_at = now
+        held = min(reserved, nominal)
+        found = planned(nodes, queue(nominal, reserved=held), rules=rules, memory=memory, now=now)
+        memory = dict(found.memory)
+        new = amounts(found).get("train", nominal)
+        if new < nominal:
+            assert nominal - new <= 4
+            assert new >= held
+            assert now - enough_at >= timedelta(seconds=120)
+            assert not shrank or now - shrank[-1] >= timedelta(seconds=60)
+            shrank.append(now)
+        assert new <= max(nominal, 8 * count)
+        nominal = new
