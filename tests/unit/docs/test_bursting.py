@@ -16,7 +16,7 @@ from vk_provider.settings_bursting_quota_bridge import parse_quota_bridge
 from vk_provider.settings_bursting_webhook import parse_webhook
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = [DOCS / "bursting.md", DOCS / "bursting-options.md"]
+PAGES = [DOCS / name for name in ("bursting.md", "bursting-options.md", "monitoring.md")]
 
 
 def blocks(page: Path, language: str = "yaml") -> Iterator[str]:
@@ -78,3 +78,15 @@ def test_links_lead_somewhere(page: Path) -> None:
                 re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
             ]
             assert anchor in anchors, target
+
+
+def test_every_rule_is_told() -> None:
+    """Alerts with their severity, recorded series by their last part."""
+    text = (DOCS / "monitoring.md").read_text()
+    for file in (DOCS.parent / "deploy" / "monitoring" / "rules").glob("*.yaml"):
+        for group in yaml.safe_load(file.read_text())["groups"]:
+            for rule in group["rules"]:
+                if "alert" in rule:
+                    assert f"| `{rule['alert']}` | {rule['labels']['severity']}" in text
+                else:
+                    assert rule["record"].rpartition(":")[2] in text, rule["record"]
