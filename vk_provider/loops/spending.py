@@ -73,13 +73,10 @@ class Spending:
     def created(self, uid: PodUID, namespace: str, candidate: Candidate, ref: InstanceRef) -> None:
         """A create made an instance: its meter runs."""
         self.release(uid)
-        reading = Reading(
-            Key(candidate.backend, ref.id),
-            namespace,
-            uid,
-            _price(candidate, self.budget.limits.unpriced_usd_per_hour),
-        )
-        self.budget.meters.begin(reading, self.now())
+        price = _price(candidate, self.budget.limits.unpriced_usd_per_hour)
+        if price > 0:
+            reading = Reading(Key(candidate.backend, ref.id), namespace, uid, price)
+            self.budget.meters.begin(reading, self.now())
 
     def ended(self, backend: str, ref: InstanceRef) -> None:
         """A backend has acknowledged the order to end an instance."""
@@ -90,7 +87,12 @@ class Spending:
         now = self.now()
         unpriced = self.budget.limits.unpriced_usd_per_hour
         billing = Billing(traits.ended_is_free, traits.starting_is_free, unpriced)
-        readings = [reading_of(backend, each, billing, now.calendar) for each in seen]
+        running = self.budget.meters.running
+        readings = [
+            reading_of(backend, each, billing, now.calendar)
+            for each in seen
+            if each.usd_per_hour is not None or unpriced or Key(backend, each.ref.id) in running
+        ]
         self.budget.meters.take(backend, readings, now, traits.list_lag_seconds)
         for each in seen:
             self.release(each.stamp.pod_uid)

@@ -130,7 +130,8 @@ class Budget:
     def closed(self, cheapest: float, now: Now) -> str:
         """Why not even the cheapest instance may enter the node; empty if it may. The words stay
         the same while that is so."""
-        found = self._over([(NODE, self.limits.node)], cheapest, now)
+        scopes = [(NODE, self.limits.node)] if self.limits.node.any else []
+        found = self._over(scopes, cheapest, now)
         if found is None:
             return ""
         is_rate = found[1] == "hour"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from vk_provider.placement.readings import Key, Reading, price_of
@@ -107,7 +107,8 @@ class Meters:
             found = self.lines.correct(backend, each, each.end <= final_before)
             if found is not None:
                 namespace, usd = found
-                self._add(backend, namespace, usd, each.begin, each.end)
+                begin, end = each.begin.astimezone(UTC), each.end.astimezone(UTC)
+                self._add(backend, namespace, usd, begin, end)
 
     def usd(self, window: Window, now: Now, scope: str = NODE) -> float:
         """What was spent in the present period, up to this moment."""
@@ -176,11 +177,15 @@ class Meters:
 
     def _read(self, key: Key, meter: Meter, until: float, now: Now) -> None:
         usd = meter.usd(until)
-        begin, end = now.calendar_at(meter.read_at), now.calendar_at(max(until, meter.read_at))
-        meter.read_at = max(meter.read_at, until)
-        if usd > 0:
-            self._add(key.backend, meter.namespace, usd, begin, end)
-        self.lines.note(key, meter.namespace, usd, begin, end)
+        begin, end = meter.read_at, max(until, meter.read_at)
+        meter.read_at = end
+        is_reported = key.backend in self.lines.backends
+        if usd <= 0 and not is_reported:
+            return
+        first, last = now.calendar_at(begin), now.calendar_at(end)
+        self._add(key.backend, meter.namespace, usd, first, last)
+        if is_reported:
+            self.lines.note(key, meter.namespace, usd, first, last)
 
     def _add(
         self, backend: str, namespace: str, usd: float, begin: datetime, end: datetime

@@ -43,8 +43,6 @@ class Lines:
         self, key: tuple[str, str], namespace: str, usd: float, begin: datetime, end: datetime
     ) -> None:
         """An amount was reckoned, spread evenly over the time between."""
-        if key[0] not in self.backends:
-            return
         self._owners[key] = namespace
         hours = self._usd.setdefault(key, {})
         for hour, share in _hours(begin, end):

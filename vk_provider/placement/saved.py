@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 Amounts = Mapping[str, Mapping[str, float]]
@@ -46,7 +46,7 @@ def parse(text: str) -> Saved | None:
     try:
         document = json.loads(text)
         at = datetime.fromisoformat(document["at"])
-        saved = Saved(at, _amounts(document["spent"]), _amounts(document["rates"]))
+        saved = Saved(at.astimezone(UTC), _amounts(document["spent"]), _amounts(document["rates"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return saved if at.tzinfo is not None else None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 NODE = ""
 """The scope of everything together; any other scope is a namespace."""
@@ -38,21 +39,24 @@ class Window(StrEnum):
 
 @dataclass(slots=True)
 class Spent:
-    """US dollars by period and scope."""
+    """US dollars by period and scope. Moments are given in UTC."""
 
     _sums: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def add(self, namespace: str, usd: float, begin: datetime, end: datetime) -> None:
         """An amount that arose evenly between two moments; negative takes back what was reckoned
         too high, never below nothing."""
+        if begin.date() == end.date():
+            self._put(namespace, usd, begin)
+            return
         whole = (end - begin).total_seconds()
         for day, seconds in _days(begin, end):
             self._put(namespace, usd * seconds / whole if whole > 0 else usd, day)
 
     def _put(self, namespace: str, usd: float, at: datetime) -> None:
-        for window in Window:
-            sums = self._sums.setdefault(window.key(at), {})
-            for scope in {NODE, namespace}:
+        for key in _keys(at.date()):
+            sums = self._sums.setdefault(key, {})
+            for scope in (NODE, namespace) if namespace else (NODE,):
                 sums[scope] = max(0.0, sums.get(scope, 0.0) + usd)
 
     def of(self, window: Window, at: datetime, scope: str = NODE) -> float:
@@ -78,6 +82,12 @@ class Spent:
             known = self._sums.setdefault(key, {})
             for scope, usd in sums.items():
                 known[scope] = max(known.get(scope, 0.0), usd)
+
+
+@lru_cache(maxsize=64)  # asked for each instance at each list, and new once a day
+def _keys(day: date) -> tuple[str, ...]:
+    moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return tuple(window.key(moment) for window in Window)
 
 
 def _days(begin: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:

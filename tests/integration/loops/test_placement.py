@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from tests.integration.loops.bench import NODE, START, Bench
+from vk_provider.faults import UnavailableError
+from vk_provider.settings import CapSettings
 from vk_provider.testing.builders import uid_of
 
 TWO: dict[str, dict[str, Any]] = {"one": {"offers": [{"name": "cpu"}]}, "two": {}}
@@ -218,3 +221,33 @@ async def test_starts_are_remembered_by_the_pods_themselves() -> None:
         await bench.start()
         await bench.settle(1)
         assert bench.node.threshold.experience.starts.median("slow", None) == 90
+
+
+async def test_a_budget_that_was_lowered_meanwhile_holds_from_the_start() -> None:
+    """What was spent is remembered, and the new cap counts."""
+    async with Bench(PRICED, placement={"budget": {"usdPerMonth": 1000}}) as bench:
+        bench.bind("web")
+        await bench.until(lambda: bench.phase("web") == "Running")
+        await bench.settle(1800)
+        await bench.stop()
+        lower = replace(bench.settings.placement.budget, node=CapSettings(None, None, 10.0))
+        placement = replace(bench.settings.placement, budget=lower)
+        bench.settings = replace(bench.settings, placement=placement)
+        await bench.start()
+        await bench.until(lambda: bench.phase("web") == "Failed", 60)
+        assert bench.reason("web") == "Preempted"
+        assert bench.cloud.ledger.open_bills(bench.cloud.clock()) == ()
+
+
+async def test_a_cap_holds_although_lists_fail() -> None:
+    """The meter of an instance runs until its end was ordered, whoever can be asked."""
+    placement = {"budget": {"usdPerDay": 12}}
+    async with Bench(PRICED, placement=placement, door={"outageAfterSeconds": 9999}) as bench:
+        bench.bind("web")
+        await bench.until(lambda: bench.phase("web") == "Running")
+        await bench.settle(30)
+        bench.cloud.script.fail_always("list", UnavailableError("503"))
+        await bench.settle(1300)
+        (bill,) = bench.cloud.ledger.bills(bench.cloud.clock())
+        assert not bill.is_open
+        assert 0.95 * 12 <= bill.usd <= 12.0

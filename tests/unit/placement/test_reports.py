@@ -61,12 +61,10 @@ def test_what_was_before_a_restart_is_left_as_it_is() -> None:
     assert found.correct("runpod", report(5.0, TEN + HOUR), True) is not None
 
 
-def test_lines_are_kept_for_backends_that_report_and_not_for_ever() -> None:
+def test_lines_are_not_kept_for_ever() -> None:
     """Without length an amount belongs to its own hour."""
     found = lines()
-    found.note(("other", "b"), "team", 1.0, TEN, TEN + HOUR)
     found.note(KEY, "team", 0.0, TEN, TEN)
-    assert found.correct("other", Report("b", TEN, TEN + HOUR, 2.0), True) is None
     found.prune(TEN + HOUR * (KEPT_HOURS + 0.5))
     assert found.correct("runpod", report(9.0, TEN + HOUR), True) == ("team", 8.0)
     found.prune(TEN + HOUR * (KEPT_HOURS + 9))
