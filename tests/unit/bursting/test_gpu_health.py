@@ -209,13 +209,13 @@ def test_never_more_than_the_budget_is_tainted(
     assert len(tainted) <= max(len(foreign), percent // 10)
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=100, max_size=240))
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=40, max_size=80))
 def test_a_sensor_that_flickers_moves_a_taint_rarely(looks: list[tuple[bool, bool]]) -> None:
-    """Whatever it says every thirty seconds: no two releases within the time to release."""
+    """Whatever it says every two minutes: no two releases within the time to release."""
     home, since = node(), dict[str, datetime]()
     released: list[datetime] = []
     for number, (is_bad, is_measured) in enumerate(looks):
-        now = NOW + timedelta(seconds=30 * number)
+        now = NOW + timedelta(minutes=2 * number)
         found = planned(
             [home],
             *([bad()] if is_bad else []),

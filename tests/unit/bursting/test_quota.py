@@ -285,7 +285,7 @@ def test_growing_quotas_never_exceed_the_nodes(quotas: list[int], gpus: list[int
     assert sum(new.values()) == max(sum(gpus), sum(quotas))
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40)), min_size=20, max_size=120))
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40)), min_size=20, max_size=60))
 def test_nodes_that_come_and_go_never_make_a_quota_jump_down(looks: list[tuple[int, int]]) -> None:
     """In steps, with pauses, not below what is reserved, and only after a long while."""
     rules = QuotaRules(shrink_step=4, hold_down_seconds=120, shrink_every_seconds=60)
