@@ -29,18 +29,21 @@ DEFAULT_TOLERATION_SECONDS = 300
 """What the API server's own admission gives to pods that say nothing; it runs before us."""
 OUTAGE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
+_NO_WAY_HOME = "nothing could ever bring it home"
+_THROUGH = "it would go out through a closed gate"
+_SHUT = "it would be bound to a node whose door is closed"
+
+
+def _repels(key: str, value: str) -> Json:
+    return {"key": key, "value": value, "effect": NO_SCHEDULE}
+
+
 CLOSED: Sequence[tuple[Json, str]] = (
-    (
-        {"key": names.GATE_TAINT, "value": "hold", "effect": NO_SCHEDULE},
-        "it would go out through a closed gate",
-    ),
-    (
-        {"key": names.GATE_TAINT, "value": "return", "effect": NO_SCHEDULE},
-        "nothing could ever bring it home",
-    ),
-    (
-        {"key": names.UNAVAILABLE_TAINT, "value": "capacity", "effect": NO_SCHEDULE},
-        "it would be bound to a node whose door is closed",
+    (_repels(names.GATE_TAINT, "hold"), _THROUGH),
+    (_repels(names.GATE_TAINT, "return"), _NO_WAY_HOME),
+    *(
+        (_repels(names.UNAVAILABLE_TAINT, reason), _SHUT)
+        for reason in ("capacity", "denied", "budget", "outage")
     ),
     (
         {"key": names.PREFER_HOME_TAINT, "value": "", "effect": PREFER},

@@ -145,6 +145,7 @@ def test_training_that_says_it_may_burst_is_refused() -> None:
         ({"operator": "Exists", "effect": "PreferNoSchedule"}, "home would not be preferred"),
         ({"key": "vk-provider.dev/gate", "value": "return"}, "nothing could ever bring it home"),
         ({"key": "vk-provider.dev/unavailable", "operator": "Exists"}, "whose door is closed"),
+        ({"key": "vk-provider.dev/unavailable", "value": "budget"}, "whose door is closed"),
     ],
 )
 def test_a_hole_in_the_gate_is_refused(toleration: dict[str, str], words: str) -> None:
