@@ -86,3 +86,12 @@ async def test_the_overlay_can_be_built(cluster: SharedCluster, tmp_path: Path) 
 
 def _checkout(start: Path) -> str:
     return os.path.relpath(identity.DEPLOY.parents[1], start)
+
+
+async def test_the_rules_and_the_dashboard_are_taken(cluster: SharedCluster) -> None:
+    """As two ConfigMaps under the labels that sidecars look for."""
+    folder = str(identity.DEPLOY.parent / "monitoring")
+    said = await cluster.bed.kubectl(
+        "apply", "--dry-run=server", "--server-side", "-k", folder, "-o", "name"
+    )
+    assert said.split() == ["configmap/vk-provider-dashboard", "configmap/vk-provider-rules"]
