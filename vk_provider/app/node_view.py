@@ -60,10 +60,11 @@ class Views:
         now = self._shell.clock.steady()
         known = self._threshold.door.backends[backend.name]
         closed = known.closed(now)
+        avoided = self._threshold.experience.losses.words(backend.name, now)
         return BackendView(
             name=backend.name,
             provider=backend.provider_name,
-            health=known.health(now),
+            health=", ".join(filter(None, (known.health(now), avoided))),
             is_ready=closed not in (Closed.DENIED, Closed.OUTAGE),
             capabilities=capabilities(backend.provider),
             instances=relist.census.instances,

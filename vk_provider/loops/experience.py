@@ -17,9 +17,10 @@ from vk_provider.placement.starts import StartTimes
 from vk_provider.placement.stickiness import Ordinals
 from vk_provider.pods import desired
 from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import Json, Observation, PodUID, Running
+from vk_provider.pods.types import InstancePhase, Json, Observation, PodUID, Running
 
 QUANTILES = (0.5, 0.95)
+_THERE = (InstancePhase.STARTING, InstancePhase.RUNNING)
 
 
 class Experience:
@@ -59,7 +60,8 @@ class Experience:
     def observed(self, uid: PodUID, pod: Json | None, backend: str, seen: Observation) -> None:
         """A backend shows the pod's instance."""
         place = Place(backend, seen.data_center)
-        self.occupancy.take(uid, place)
+        if seen.phase in _THERE:
+            self.occupancy.take(uid, place)
         if pod is not None and desired.is_ordinal(pod):
             self.ordinals.note(desired.full_name(pod), place)
         if not any(isinstance(each.state, Running) for each in seen.containers):
@@ -83,8 +85,8 @@ class Experience:
         now = self._shell.clock.steady()
         return self.losses.cooled(candidate.backend, candidate.offer, now)
 
-    def forget(self, uid: PodUID) -> None:
-        """Nothing of the pod is left."""
+    def over(self, uid: PodUID) -> None:
+        """The pod is over, or nothing of it is left."""
         self._begun.pop(uid, None)
         self._part(uid)
         self.occupancy.leave(uid)

@@ -46,6 +46,7 @@ class PodAccounts:
                 if desired.is_terminal(pod):
                     self._admitted.remove(uid)
                     self._threshold.spending.release(uid)
+                    self._threshold.experience.over(uid)
                     self._gauges.held(uid, False)
                 elif desired.placement(pod) is not None:
                     self._admitted.add(uid, pod)
@@ -93,6 +94,6 @@ class PodAccounts:
         """Nothing of the pod is left."""
         self._pace.settle(uid)
         self._threshold.spending.release(uid)
-        self._threshold.experience.forget(uid)
+        self._threshold.experience.over(uid)
         self._admitted.remove(uid)
         self._gauges.forget(uid)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.budget.load import DAY, demand_usd, guests, play
+from tests.integration.budget.load import DAY, Guest, demand_usd, guests, play
 from tests.integration.budget.month import Month
+from vk_provider.faults import UnavailableError
 
 DAYS = 31
 TICK = 1200.0
@@ -87,3 +88,19 @@ async def test_the_clouds_own_bill_takes_the_place_of_what_was_reckoned() -> Non
         reckoned = month.value("budget_spent_usd", period="month")
         assert month.rate() == 0.0
         assert reckoned == pytest.approx(month.billed(), abs=0.005)
+
+
+async def test_a_bill_that_can_not_be_read_leaves_what_was_reckoned() -> None:
+    """It is asked again, and complained of once."""
+    clouds = {"one": {**CLOUDS["one"], "reportsSpend": True}}
+    placement = {"budget": {"usdPerMonth": 1e6}}
+    async with Month(clouds, tickSeconds=60, placement=placement) as month:
+        cloud = month.clouds["one"]
+        cloud.script.fail_always("spend", UnavailableError("503"))
+        month.bind(Guest("web", 0.0, 1e9, 1, "default", leaves=True))
+        await asyncio.sleep(1800)
+        assert cloud.calls["spend"] >= 5
+        cloud.script.heal()
+        await asyncio.sleep(1800)
+        reckoned = month.value("budget_spent_usd", period="month")
+        assert reckoned == pytest.approx(month.billed(), abs=0.02)
