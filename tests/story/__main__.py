@@ -18,12 +18,14 @@ SLACK_SECONDS = 15.0
 PLAIN, CHECKED = "plain", "admission-check"
 MODES = {PLAIN: "the scheduler preempts", CHECKED: "replicas move before training comes"}
 _QUIET_SECONDS = 3.0
+_SETTING = "A control plane, Kueue, the descheduler, Prometheus and two backends are being started."
 
 
 async def play(script: Script, mode: str, pictures: Path) -> int:
     """Play every act on a stage of its own; the exit code."""
     begun = time.monotonic()
-    sys.stdout.write(f"\nIn mode {mode}: {MODES[mode]}\n\n")
+    sys.stdout.write(f"\nIn mode {mode}: {MODES[mode]}. {_SETTING}\n")
+    sys.stdout.flush()
     async with set_up(admission_check=script.checked) as stage:
         times = Times()
         try:

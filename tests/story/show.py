@@ -35,6 +35,7 @@ class Show:
         self._last = 0.0
         self._shown = ""
         self._waiting = (0.0, "")
+        self._is_over = False
 
     def legend(self) -> None:
         """What the signs mean."""
@@ -60,6 +61,8 @@ class Show:
 
     def moment(self, moment: Moment, usd_per_hour: float, now: float) -> None:
         """A row, as soon as one is due again and if anything in it is new."""
+        if not moment.nodes or self._is_over:  # the stage is still being set, or is dark already
+            return
         # What changed since the last row, if nothing but the price, has no time of its own.
         at = moment.at if moment.at > self._last else now
         self._waiting = (at, self._row(moment, usd_per_hour))
@@ -75,7 +78,8 @@ class Show:
             self._print(f"{self._time(at)}  {row}")
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
-        """What held and what did not, with figures."""
+        """What held and what did not, with figures; no row comes after it."""
+        self._is_over = True
         for verdict in verdicts:
             mark = self._paint("held  ", _GREEN) if verdict.holds else self._paint("FAILED", _RED)
             self._print(f"  {mark}  {verdict.sentence}")
