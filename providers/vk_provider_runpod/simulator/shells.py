@@ -68,6 +68,10 @@ class Shells:
         server = self._servers.get(pod_id)
         return 0 if server is None else len(server.connections)
 
+    def folder(self, pod_id: str) -> Path:
+        """Where a pod's commands run."""
+        return self._servers[pod_id].root
+
     def cut(self, pod_id: str) -> None:
         """Drop a pod's connections, as when its container is started again."""
         for connection in self._servers[pod_id].connections:
@@ -99,9 +103,9 @@ class _Server:
         self._lay_out()
         self._keys: dict[float, asyncssh.SSHKey] = {}
         self.connections: set[asyncssh.SSHServerConnection] = set()
-        self._accepting = asyncio.create_task(self._accept())
         self.tasks: set[asyncio.Task[Any]] = set()
         self.commands: set[Command] = set()
+        asyncio.get_running_loop().add_reader(self._listener, self._accept)
 
     @property
     def env(self) -> dict[str, str]:
@@ -134,12 +138,12 @@ class _Server:
 
     async def end(self) -> None:
         """Stop listening, cut the connections, kill what was started; leave nothing behind."""
-        self._accepting.cancel()
+        asyncio.get_running_loop().remove_reader(self._listener)
         self._listener.close()
         for connection in self.connections:
             connection.abort()
         _kill_all(f"HOME={self.root}\0".encode())
-        await asyncio.gather(self._accepting, *self.tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
         for command in self.commands:
             await command.process.wait()
         self._folder.cleanup()
@@ -151,13 +155,13 @@ class _Server:
         (first / "cwd").symlink_to(self.root)
         (first / "environ").write_text("".join(f"{k}={v}\0" for k, v in self.env.items()))
 
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            accepted, _ = await loop.sock_accept(self._listener)
+    def _accept(self) -> None:
+        """A client has come: a callback of the loop, so that none is lost between two steps."""
+        with suppress(OSError):
+            accepted, _ = self._listener.accept()
             if self.pod.uptime(self._now()) is None:
                 accepted.close()  # no container, no server
-                continue
+                return
             task = asyncio.create_task(self._serve(accepted))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)

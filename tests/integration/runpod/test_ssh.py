@@ -97,7 +97,14 @@ async def test_commands_share_a_connection_until_it_is_full(
             assert await run(provider, ref, "exit 4") == (4, b"")
         assert servers(simulator).connections(ref.id) == 1
 
-        await asyncio.gather(*(run(provider, ref, "sleep 0.3") for _ in range(20)))
+        waits = "touch here-{}; while [ ! -e go ]; do sleep 0.05; done"
+        commands = [
+            asyncio.create_task(run(provider, ref, waits.format(number))) for number in range(20)
+        ]
+        root = servers(simulator).folder(ref.id)
+        await eventually(lambda: len(list(root.glob("here-*"))) == 20, "all of them at once")
+        (root / "go").touch()
+        await asyncio.gather(*commands)
 
         assert servers(simulator).connections(ref.id) == 3
 
