@@ -160,7 +160,7 @@ class Model:
         """Rent a pod, or raise :class:`RefusalError`. The body was checked against the schema.
         ``factor``: of its list price that it is billed at."""
         self.settle(now)
-        centre, list_price = place(self.catalogue, self._bound(body))
+        centre, list_price = place(self.catalogue, bound(body, self.volumes))
         cost = list_price * factor
         pod = SimulatedPod(
             pod_id,
@@ -266,26 +266,27 @@ class Model:
         old_enough = now >= pod.created_at + lag
         return old_enough and (pod.deleted_at is None or now < pod.deleted_at + lag)
 
-    def _bound(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The body, its data centres narrowed to that of the volume it mounts."""
-        mounts = (body.get("mounts") or {}).get("network") or []
-        if not mounts:
-            return body
-        volume = self.volumes.get(mounts[0]["volumeId"])
-        if volume is None:
-            raise RefusalError(400, "network volume not found")
-        if volume.data_center not in (body.get("dataCenterIds") or [volume.data_center]):
-            raise RefusalError(
-                400, f"network volume {volume.id} is not in any of the requested data centers"
-            )
-        return {**body, "dataCenterIds": [volume.data_center]}
-
     def _behaviour(self, body: Mapping[str, Any]) -> Behaviour:
         text = f"{body.get('image', '')} {body['name']}"
         found = next((rule.behaviour for rule in self.rules if rule.match in text), self.default)
         # A manifest may rehearse its own end without any admin call.
         seconds = (body.get("env") or {}).get("SIMULATE_RUN_SECONDS", "")
         return replace(found, run_seconds=float(seconds)) if is_number(seconds) else found
+
+
+def bound(body: Mapping[str, Any], volumes: Mapping[str, Volume]) -> Mapping[str, Any]:
+    """A create body, its data centres narrowed to that of the volume it mounts."""
+    mounts = (body.get("mounts") or {}).get("network") or []
+    if not mounts:
+        return body
+    volume = volumes.get(mounts[0]["volumeId"])
+    if volume is None:
+        raise RefusalError(400, "network volume not found")
+    if volume.data_center not in (body.get("dataCenterIds") or [volume.data_center]):
+        raise RefusalError(
+            400, f"network volume {volume.id} is not in any of the requested data centers"
+        )
+    return {**body, "dataCenterIds": [volume.data_center]}
 
 
 def actions(status: str) -> tuple[str, ...]:
