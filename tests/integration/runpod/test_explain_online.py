@@ -63,7 +63,7 @@ def test_offers_are_shown_with_price_and_stock(
     assert main([*flags, "--online"]) == DONE
 
     shown = capsys.readouterr().out
-    offers = [line.strip() for line in shown.splitlines() if "USD/h" in line]
+    offers = [line.strip() for line in shown.splitlines() if ", stock " in line]
     assert offers == [
         "1 x NVIDIA RTX A6000  0.49 USD/h, stock high",
         "1 x NVIDIA L40S       0.86 USD/h, stock low",
