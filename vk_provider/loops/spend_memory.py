@@ -8,7 +8,7 @@ Fed by ``loops.spending``; read and written through ``loops.node_heartbeat``.
 from __future__ import annotations
 
 from vk_provider.loops.spending import Spending
-from vk_provider.placement.saved import Saved, parse, render
+from vk_provider.placement.saved import Saved, parse, render, saved_of
 
 SAVE_SECONDS = 300.0
 SAVE_SHARE = 0.01
@@ -41,7 +41,7 @@ class SpendMemory:
         if not budget.limits.any:
             return None
         now = self._spending.now()
-        found = Saved(now.calendar, budget.meters.spent.saved(now.calendar), budget.meters.rates())
+        found = saved_of(budget.meters, now)
         if at_once or self._is_due(found, now.steady):
             self._last, self._saved_at, self._text = found, now.steady, render(found)
         return self._text

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from vk_provider.placement.meters import Meters, Now
+from vk_provider.placement.spent import NODE, Window
+
 Amounts = Mapping[str, Mapping[str, float]]
 
 
@@ -29,6 +32,21 @@ class Saved:
     def is_news(self, other: Saved | None) -> bool:
         """Whether it says anything else than that; the time alone does not count."""
         return other is None or (self.spent, self.rates) != (other.spent, other.rates)
+
+
+def saved_of(meters: Meters, now: Now) -> Saved:
+    """Everything up to this very moment: what was read from the meters, and what they show since.
+    The next process reckons from here on."""
+    spent = {key: dict(sums) for key, sums in meters.spent.saved(now.calendar).items()}
+    for meter in meters.running.values():
+        usd = meter.usd(now.steady)
+        if usd <= 0:
+            continue
+        for window in Window:
+            sums = spent.setdefault(window.key(now.calendar), {})
+            for scope in {NODE, meter.namespace}:
+                sums[scope] = sums.get(scope, 0.0) + usd
+    return Saved(now.calendar, spent, meters.rates())
 
 
 def render(saved: Saved) -> str:

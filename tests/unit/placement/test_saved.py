@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from vk_provider.placement.saved import Saved, parse, render
+from vk_provider.placement.meters import Meters, Now
+from vk_provider.placement.readings import Key, Reading
+from vk_provider.placement.saved import Saved, parse, render, saved_of
 
 SAVED = Saved(
     datetime(2026, 1, 31, 12, tzinfo=UTC),
@@ -21,6 +23,21 @@ def test_it_reads_what_it_wrote() -> None:
     text = render(replace(SAVED, rates={"runpod": {"team": 1.99 + 1e-9}}))
     assert parse(text) == SAVED
     assert "\n" not in text
+
+
+def test_what_the_meters_show_since_the_last_list_is_saved_too() -> None:
+    """Of an instance that no list has shown yet as well; what costs nothing is not."""
+    meters = Meters()
+    noon = Now(datetime(2026, 1, 31, 12, tzinfo=UTC), 0.0)
+    later = Now(datetime(2026, 1, 31, 13, tzinfo=UTC), 3600.0)
+    for name, price in (("a", 2.0), ("b", 1.0), ("free", 0.0)):
+        meters.begin(Reading(Key("runpod", name), "team", name, price), noon)
+    meters.take("runpod", [Reading(Key("runpod", "a"), "team", "a", 2.0)], noon, 7200)
+    assert saved_of(meters, later) == Saved(
+        later.calendar,
+        {"2026-01": {"": 3.0, "team": 3.0}, "2026-01-31": {"": 3.0, "team": 3.0}},
+        {"runpod": {"team": 3.0}},
+    )
 
 
 def test_the_time_alone_is_no_news() -> None:
