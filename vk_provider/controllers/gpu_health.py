@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from vk_provider.bursting.gpu_findings import (
@@ -57,6 +57,7 @@ class GpuHealthController:
         self._prometheus = prometheus
         self._better_since: Mapping[str, datetime] = {}
         self._told: dict[str, str] = {}
+        self._rehearsed: dict[str, str] = {}
         self._fault = ""
 
     async def run(self) -> None:
@@ -138,8 +139,8 @@ class GpuHealthController:
             if self._told.get(one.node) != one.verdict:
                 self._told[one.node] = one.verdict
                 self._tell(one.node, one.uid, "Warning", HELD_BACK, f"{one.verdict}: {one.why}")
-        held = {one.node for one in found.held_back}
-        self._told = {node: verdict for node, verdict in self._told.items() if node in held}
+        _keep(self._told, (one.node for one in found.held_back))
+        _keep(self._rehearsed, (one.node for one in found.changes))
 
     async def _carry_out(self, change: HealthChange) -> None:
         words = f"{change.old or 'no taint'} -> {change.new or 'no taint'}: {change.why}"
@@ -161,11 +162,10 @@ class GpuHealthController:
     def _rehearse(self, change: HealthChange, words: str) -> None:
         """What would be done, once per kind of change."""
         shown = f"{change.old}->{change.new}"
-        key = f"dry run {change.node}"
-        if self._told.get(key) != shown:
+        if self._rehearsed.get(change.node) != shown:
+            self._rehearsed[change.node] = shown
             logger.info("dry run: node %s: gpu-health %s", change.node, words)
             self._tell(change.node, change.uid, "Normal", TAINTED, f"dry run: {words}")
-        self._told[key] = shown
 
     async def _write(self, change: HealthChange) -> None:
         """Read, edit, write conditionally: the list belongs to many."""
@@ -190,6 +190,12 @@ class GpuHealthController:
 
     def _tell(self, node: str, uid: str, kind: str, reason: str, message: str) -> None:
         self._means.events.emit(NodeRef(node, uid), kind, reason, message)
+
+
+def _keep(told: dict[str, str], nodes: Iterable[str]) -> None:
+    """Forget of whom there is nothing to tell any more: next time it is news again."""
+    for node in told.keys() - set(nodes):
+        del told[node]
 
 
 def _taint(value: str) -> dict[str, str]:

@@ -140,6 +140,9 @@ class QuotaBridge:
                     labels = (line.queue, line.flavor)
                     metrics.quota_gpus.labels(*labels, "nominal").set(line.nominal)
                     metrics.quota_gpus.labels(*labels, "target").set(target)
+        now = {(one.queue, one.flavor) for one in found.refusals} | wanted.keys()
+        for key in self._told.keys() - now:
+            del self._told[key]
         for refusal in found.refusals:
             metrics.quota_refused.labels(refusal.queue, refusal.flavor).set(1)
             self._tell_refusal(refusal, uids)

@@ -209,4 +209,9 @@ async def test_a_rehearsal_writes_nothing(cool: SharedCluster) -> None:
             return any(message.startswith("dry run: ") for message in messages)
 
         await eventually(told, "an Event", seconds=30)
+        await asyncio.sleep(2)
+    dry = [one for one in await cool.events("home-3", "GpuHealthTainted") if "dry run" in one]
+    found = (await cool.bed.get_json("/api/v1/namespaces/default/events"))["items"]
+    counts = [one["count"] for one in found if one["message"] in dry]
+    assert counts == [1]
     assert await taint_of(cool, "home-3") is None
