@@ -1,12 +1,16 @@
 """What holds for every suite: no socket in the pure ones, no task left behind in any."""
 
 import asyncio
+import gc
 import inspect
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Thousands of collected tests are looked at again and again otherwise: a sixth of a pure suite.
+gc.set_threshold(50_000, 20, 100)
 
 TESTS = Path(__file__).parent
 WITHOUT_SOCKETS = (TESTS / "unit", TESTS / "golden")

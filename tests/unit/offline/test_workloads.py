@@ -135,9 +135,8 @@ def test_a_bottomless_document_ends() -> None:
 
 def test_what_an_api_server_refuses_is_a_complaint_with_its_line() -> None:
     """At the field's own place in the file; a custom resource may have fields of its own."""
-    text = (
-        "kind: KIND\nspec:\n  template:\n    spec:\n      imaegs: x\n      containers: [{name: a}]\n"
-    )
+    spec = "{imaegs: x, containers: [{name: a}]}"
+    text = f"kind: KIND\nspec:\n  template:\n    spec:\n      {spec}\n"
     assert not manifests(text.replace("KIND", "InferenceService"))[1]
     [complaint] = manifests(text.replace("KIND", "Job"))[1]
     assert complaint.startswith("f.yaml:5: spec.template.spec.imaegs: unknown field")
