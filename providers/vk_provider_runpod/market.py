@@ -6,11 +6,12 @@ Fed by ``provider`` through :class:`.client.RunPodClient`; speaks through ``tran
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from vk_provider_runpod.answers import read_object
 from vk_provider_runpod.config import RunPodConfig
-from vk_provider_runpod.transport import Call, Transport
+from vk_provider_runpod.transport import Call, Transport, server_time
 
 
 class Market:
@@ -36,7 +37,8 @@ class Market:
         call = Call("list CPU types", "GET", "/catalog/cpus", query=query)
         return read_object(await self._transport.send(call))
 
-    async def read_bill(self, query: Mapping[str, str]) -> Mapping[str, Any]:
-        """``GET /v2/billing/pods``: what every pod of the account cost."""
+    async def read_bill(self, query: Mapping[str, str]) -> tuple[Mapping[str, Any], datetime]:
+        """``GET /v2/billing/pods``: what every pod of the account cost, and the server's time."""
         call = Call("read bill", "GET", "/billing/pods", query=query)
-        return read_object(await self._transport.send(call))
+        answer = await self._transport.send(call)
+        return read_object(answer), server_time(answer.headers)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from vk_provider.pods.reading import text
@@ -98,8 +98,8 @@ class RunPodProvider(RunPodShop):
 
     async def read_spend(self, since: datetime) -> Sequence[SpendReport]:
         """Every pod of the account, ours by their ids, hour by hour."""
-        answer = await self._client.read_bill(bill.query(since))
-        return tuple(bill.reports(answer, datetime.now(UTC)))
+        answer, now = await self._client.read_bill(bill.query(since))
+        return tuple(bill.reports(answer, now))
 
 
 async def _survey(

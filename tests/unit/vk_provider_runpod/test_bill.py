@@ -24,10 +24,23 @@ RECORD = {
 def test_a_record_is_a_report() -> None:
     """The hour under way ends now."""
     bill = {"records": [RECORD]}
-    assert list(reports(bill, TEN + 2 * HOUR)) == [SpendReport("7h9k", TEN, TEN + HOUR, 1.25)]
+    assert list(reports(bill, TEN + HOUR)) == [SpendReport("7h9k", TEN, TEN + HOUR, 1.25)]
     assert list(reports(bill, TEN + HOUR / 2)) == [SpendReport("7h9k", TEN, TEN + HOUR / 2, 1.25)]
     assert next(iter(reports(bill, TEN - HOUR))).end == TEN
     assert list(reports({"records": []}, TEN)) == []
+
+
+def test_an_hour_without_a_record_cost_nothing() -> None:
+    """Once it is over; a pod that is on no record is not told of, nor what is long ago."""
+    later = {**RECORD, "startTime": "2026-06-01T12:00:00Z", "endTime": "2026-06-01T13:00:00Z"}
+    bill = {"records": [RECORD, later]}
+
+    found = [each for each in reports(bill, TEN + 4.5 * HOUR) if not each.usd]
+
+    assert [each.begin for each in found] == [TEN + HOUR, TEN + 3 * HOUR]
+    assert {each.end - each.begin for each in found} == {HOUR}
+    much_later = list(reports({"records": [RECORD]}, TEN + 1000 * HOUR))
+    assert len(much_later) == 1 + 72
 
 
 @pytest.mark.parametrize(
