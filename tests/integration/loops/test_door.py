@@ -184,7 +184,10 @@ async def test_the_budget_is_never_passed_and_closes_the_door() -> None:
         await bench.until(lambda: bench.api.phases()["Failed"] == 1)
         assert bench.cloud.calls["create"] == 2
         failed = next(name for name in "abc" if bench.phase(name) == "Failed")
-        assert "budget of 25.00 USD/h is taken by what runs" in bench.api.pod(failed)["status"]["message"]
+        assert (
+            "budget of 25.00 USD/h is taken by what runs"
+            in bench.api.pod(failed)["status"]["message"]
+        )
         assert bench.taints() == {"vk-provider.dev/unavailable": "budget"}
         await bench.settle(120)
         assert bench.taints() == {"vk-provider.dev/unavailable": "budget"}
