@@ -39,6 +39,7 @@ def _report(report: Report, style: Style) -> Iterator[str]:
     yield f"{style.strong(str(workload))}  {style.dim(place)}"
     if report.obstacle:
         yield style.bad(style.wrapped(report.obstacle, "  no    ", "        "))
+        return  # what a backend would be asked for is beside the point
     for note in report.notes:
         text, *to_copy = note.splitlines()
         yield style.wrapped(text, "  note  ", "        ")
@@ -84,7 +85,9 @@ def _judgement(workload: Workload, judgement: Judgement, style: Style) -> Iterat
     if candidate.name != candidate.provider_name:
         name += f" ({candidate.provider_name})"
     if not judgement.can_run:
-        yield f"  {style.bad('no')}   {name}"
+        # A backend that could not even be built has not said no.
+        word = style.dim("skip") if candidate.problems else style.bad("no  ")
+        yield f"  {word} {name}"
         for reason in judgement.reasons:
             yield _field(workload, reason.path, reason.message, style, "- ")
         return

@@ -1,6 +1,7 @@
 """Reports as text: what a person reads, line for line."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import dedent
 from types import MappingProxyType
 from typing import Any
@@ -75,6 +76,19 @@ def test_a_backend_that_can_not_shows_every_reason() -> None:
     )
 
 
+def test_a_backend_that_could_not_be_built_is_skipped() -> None:
+    """It has not said no."""
+    reason = FieldProblem("", "needs --config")
+    text = shown(Judgement(replace(CANDIDATE, problems=("needs --config",)), reasons=(reason,)))
+    assert "  skip runpod\n       - needs --config\n" in text
+
+
+def test_what_stops_a_workload_anywhere_is_all_there_is_to_say() -> None:
+    """A request below a no would only confuse."""
+    text = shown(Judgement(CANDIDATE, {"image": "x"}), notes=("first",), obstacle="nowhere")
+    assert text.splitlines()[:3] == ["Job default/j  f.yaml:1", "  no    nowhere", ""]
+
+
 def test_notes_come_before_the_backends() -> None:
     """What is to be copied stays in one line."""
     text = shown(
@@ -82,14 +96,12 @@ def test_notes_come_before_the_backends() -> None:
             "first\n{copy: this, in: one, piece: even, if: it, is: longer, than: the, line: is}",
         ),
         unseen=(ObjectKey("Secret", "default", "s"),),
-        obstacle="nowhere",
         ignored=("Service v", "Ingress w"),
     )
 
     assert text == dedent(
         """\
         Job default/j  f.yaml:1
-          no    nowhere
           note  first
                   {copy: this, in: one, piece: even, if: it, is: longer, than: the, line: is}
           note  not supplied with -f, so their keys were not checked: Secret
