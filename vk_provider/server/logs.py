@@ -107,7 +107,21 @@ class _Logs:
             lambda: self._is_over(path["namespace"], target),
             self._times.quiet_seconds,
         )
-        return await self._stream(request, target, batches, options)
+        try:
+            return await self._stream(request, target, batches, options)
+        except LogRefusedError:
+            # Its instance may have gone while it was asked: the log was kept before that.
+            kept = self._kept(path["namespace"], target)
+            if kept is None or options.previous:
+                raise
+            return _whole(kept, options)
+
+    def _kept(self, namespace: str, target: _Target) -> Sequence[LogLine] | None:
+        pod = target.served.pod
+        now = self._lookup.find(namespace, pod["metadata"]["name"])
+        if now is None or _uid(now.pod) != _uid(pod):
+            return None
+        return now.kept_lines.get(target.container)
 
     def _is_over(self, namespace: str, target: _Target) -> bool:
         """Whether what a follow reads can bring no more lines."""

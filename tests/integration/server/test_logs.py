@@ -1,6 +1,7 @@
 """kubectl logs, from the query to the last byte."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from tests.integration.server.bench import Caller, SilentBackend, eventually, li
 from tests.integration.server.conftest import Stage
 from vk_provider import log
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError, UnavailableError
+from vk_provider.pods.types import InstanceRef, LogLine, LogOptions
 
 LOGS = "/containerLogs/ns/p/c"
 
@@ -97,6 +99,36 @@ async def test_kept_lines_outlive_the_instance(stage: Stage, admin: Caller) -> N
     stage.pods.served = replace(stage.pods.served, pod=pod, ref=None, kept_lines=kept)
     assert await admin.get(LOGS) == (200, "last\nwords\n")
     assert await admin.get(LOGS + "?follow=true&tailLines=1") == (200, "words\n")
+
+
+class Vanishing(SilentBackend):
+    """Its instance goes while its log is asked for; the log was kept a moment before."""
+
+    def __init__(self, stage: Stage, **kept: tuple[LogLine, ...]) -> None:
+        self.stage = stage
+        self.kept = kept
+
+    async def read_logs(
+        self, ref: InstanceRef, container: str, options: LogOptions
+    ) -> AsyncIterator[LogLine]:
+        assert self.stage.pods.served is not None
+        self.stage.pods.served = replace(self.stage.pods.served, ref=None, kept_lines=self.kept)
+        raise InstanceNotFoundError("no i-1")
+        yield
+
+
+async def test_a_log_that_is_kept_while_it_is_asked_for_is_found(
+    stage: Stage, admin: Caller
+) -> None:
+    """Its instance ends at any moment; one of another container is no help."""
+    served = stage.pods.served
+    assert served is not None
+    vanishing = Vanishing(stage, c=(line(0, "words"),))
+    stage.pods.served = replace(served, provider=vanishing)
+    assert await admin.get(LOGS) == (200, "words\n")
+
+    stage.pods.served = replace(served, provider=Vanishing(stage, d=(line(0, "other"),)))
+    assert (await admin.get(LOGS))[0] == 400
 
 
 async def test_nothing_kept_is_said(stage: Stage, admin: Caller) -> None:
