@@ -1,4 +1,4 @@
-"""The story's observer catches a loss. That all of it holds, in both ways, is what `make story` runs:
+"""The story's observer catches a loss. That all of it holds, both ways, is what `make story` runs:
 it takes as long as a third of all other end-to-end tests."""
 
 from __future__ import annotations
