@@ -8,6 +8,8 @@ LOCK := requirements/dev.lock
 CODE := $(wildcard vk_provider providers tests benchmarks)
 PYTEST := $(PY) -m pytest
 COVERED := $(PY) -m coverage run -m pytest
+# End-to-end tests mostly wait, each file on a control plane of its worker's.
+E2E_WORKERS ?= 2
 
 # The stamps carry a checksum in their names, so that content and not a timestamp decides what is out of date.
 DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
@@ -105,7 +107,7 @@ integration: venv rig  ## real sockets and TLS
 
 e2e: venv rig  ## a real control plane, kubectl and the command line
 	$(call header,end-to-end tests)
-	$(PYTEST) tests/e2e
+	$(PYTEST) tests/e2e -n $(E2E_WORKERS) --dist loadfile
 
 gates: venv
 	$(call header,coverage)
