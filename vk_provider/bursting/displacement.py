@@ -109,8 +109,4 @@ def _sizes(workload: WorkloadView) -> Iterator[int]:
 def _in_turn(pods: Sequence[PodView]) -> list[PodView]:
     """As the scheduler picks victims: the least important, then the youngest. Those that are ending
     come first, since they need not be asked."""
-    return sorted(pods, key=lambda pod: (not pod.is_terminating, pod.priority, -_born(pod)))
-
-
-def _born(pod: PodView) -> float:
-    return pod.created_at.timestamp() if pod.created_at is not None else 0.0
+    return sorted(pods, key=lambda pod: (not pod.is_terminating, pod.priority, -pod.born))

@@ -12,6 +12,7 @@ from typing import Any
 
 from vk_provider.bursting import names
 from vk_provider.bursting.moves import Deployment, Scaler, read_relocation
+from vk_provider.bursting.reading import mapping
 from vk_provider.pods.types import Json
 
 
@@ -35,8 +36,8 @@ class ScalerView:
 
 def deployment_view(obj: Json) -> Deployment:
     """A Deployment without its ReplicaSets and its autoscaler."""
-    metadata, spec, status = (_mapping(obj, key) for key in ("metadata", "spec", "status"))
-    annotation = _mapping(metadata, "annotations").get(names.EVACUATION)
+    metadata, spec, status = (mapping(obj, key) for key in ("metadata", "spec", "status"))
+    annotation = mapping(metadata, "annotations").get(names.EVACUATION)
     replicas = _number(spec, "replicas", 1)
     updated = _number(status, "updatedReplicas", 0)
     seen = _number(status, "observedGeneration", 0) >= _number(metadata, "generation", 0)
@@ -54,7 +55,7 @@ def deployment_view(obj: Json) -> Deployment:
 
 def revision_view(obj: Json) -> Revision:
     """A ReplicaSet."""
-    metadata = _mapping(obj, "metadata")
+    metadata = mapping(obj, "metadata")
     owners = metadata.get("ownerReferences") or ()
     owner = next((one.get("uid", "") for one in owners if one.get("controller")), "")
     return Revision(metadata.get("uid", ""), owner)
@@ -62,8 +63,8 @@ def revision_view(obj: Json) -> Revision:
 
 def scaler_view(obj: Json) -> ScalerView:
     """A HorizontalPodAutoscaler; without a minimum it is 1."""
-    metadata, spec = _mapping(obj, "metadata"), _mapping(obj, "spec")
-    target = _mapping(spec, "scaleTargetRef")
+    metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
+    target = mapping(spec, "scaleTargetRef")
     least = _number(spec, "minReplicas", 1)
     most = _number(spec, "maxReplicas", least)
     scaler = Scaler(metadata.get("name", ""), least, most)
@@ -90,11 +91,6 @@ def joined(
         )
         for each in deployments
     ]
-
-
-def _mapping(parent: Json, key: str) -> Mapping[str, Any]:
-    value = parent.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _number(parent: Mapping[str, Any], key: str, default: int) -> int:

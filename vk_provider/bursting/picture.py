@@ -123,9 +123,8 @@ class PodView:
     """What is known of one pod. ``gpus`` is what the scheduler counts for it, rounded up.
 
     ``node`` is empty while it has none. ``unschedulable_since`` is when the scheduler first said
-    so and went on saying it. ``evicted_at`` is when its deletion was asked for; ``disrupted_by`` is
-    the reason of condition ``DisruptionTarget`` (``PreemptionByScheduler``,
-    ``EvictionByEvictionAPI``). A pod that Kueue or anybody gates is never unschedulable.
+    so and went on saying it. ``evicted_at`` is when its deletion was asked for. A pod that Kueue or
+    anybody gates is never unschedulable.
     """
 
     uid: str
@@ -143,7 +142,6 @@ class PodView:
     unschedulable_since: datetime | None = None
     unschedulable_why: str = ""
     evicted_at: datetime | None = None
-    disrupted_by: str | None = None
     owner: Owner | None = None
     priority: int = 0
     priority_class: str = ""
@@ -161,6 +159,11 @@ class PodView:
     def is_over(self) -> bool:
         """Whether it ended; an ended pod holds no GPU."""
         return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def born(self) -> float:
+        """When it was created, in seconds since 1970; 0 where nobody says so."""
+        return self.created_at.timestamp() if self.created_at is not None else 0.0
 
     @property
     def is_unschedulable(self) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vk_provider.bursting.picture import Toleration
+from vk_provider.bursting.reading import mapping
 from vk_provider.pods.types import Json
 from vk_provider.quantities import parse
 
@@ -60,10 +61,10 @@ class QueueView:
 
 def flavor_view(flavor: Json) -> FlavorView:
     """One ResourceFlavor."""
-    spec = _mapping(flavor, "spec")
+    spec = mapping(flavor, "spec")
     return FlavorView(
         name=flavor["metadata"]["name"],
-        node_labels=dict(_mapping(spec, "nodeLabels")),
+        node_labels=dict(mapping(spec, "nodeLabels")),
         tolerations=tuple(
             Toleration(
                 one.get("key") or "",
@@ -79,7 +80,7 @@ def flavor_view(flavor: Json) -> FlavorView:
 
 def queue_view(queue: Json) -> QueueView:
     """One ClusterQueue."""
-    metadata, spec, status = queue["metadata"], _mapping(queue, "spec"), _mapping(queue, "status")
+    metadata, spec, status = queue["metadata"], mapping(queue, "spec"), mapping(queue, "status")
     conditions = status.get("conditions") or ()
     active: Json = next((one for one in conditions if one.get("type") == "Active"), {})
     return QueueView(
@@ -124,13 +125,13 @@ def _reserved(status: Json) -> dict[tuple[str, str], int]:
 
 def _checks(spec: Json) -> Iterator[str]:
     yield from spec.get("admissionChecks") or ()
-    for one in _mapping(spec, "admissionChecksStrategy").get("admissionChecks") or ():
+    for one in mapping(spec, "admissionChecksStrategy").get("admissionChecks") or ():
         yield one["name"]
 
 
 def _orchestrator(queue: Json) -> str | None:
     """Kueue's own quota automation, in any of the places where its drafts put the reference."""
-    spec, status = _mapping(queue, "spec"), _mapping(queue, "status")
+    spec, status = mapping(queue, "spec"), mapping(queue, "status")
     if spec.get("quotaManagement") == "Automated":
         return "Kueue (spec.quotaManagement: Automated)"
     effective = status.get("effectiveQuotas")
@@ -146,8 +147,3 @@ def _orchestrator(queue: Json) -> str | None:
 
 def _whole(quantity: Any) -> int:
     return math.floor(parse(quantity))
-
-
-def _mapping(parent: Json, key: str) -> Json:
-    value = parent.get(key)
-    return value if isinstance(value, Mapping) else {}

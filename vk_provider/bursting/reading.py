@@ -32,15 +32,15 @@ _KEPT_ANNOTATIONS = (names.GPU_HEALTH_SET_BY, names.EVACUATION)
 def node_view(node: Json, resource: str) -> HomeNode | VirtualNode:
     """A node of ours if it says that it is virtual, else a home node (perhaps without GPUs)."""
     metadata, spec, status = _parts(node)
-    labels = _mapping(metadata, "labels")
-    annotations = _mapping(metadata, "annotations")
+    labels = mapping(metadata, "labels")
+    annotations = mapping(metadata, "annotations")
     taints = tuple(_taint(one) for one in _items(spec, "taints"))
     ready = _condition(status, "Ready").get("status") == "True"
     if labels.get(names.TYPE_LABEL) == names.TYPE_VALUE or _value(taints, names.PROVIDER_TAINT):
         return VirtualNode(
             name=metadata.get("name", ""),
             uid=metadata.get("uid", ""),
-            gpus=_whole(_mapping(status, "capacity").get(resource)),
+            gpus=_whole(mapping(status, "capacity").get(resource)),
             is_ready=ready,
             is_gated=annotations.get(names.GATE_MANAGED) == "true",
             gate=_value(taints, names.GATE_TAINT),
@@ -56,7 +56,7 @@ def node_view(node: Json, resource: str) -> HomeNode | VirtualNode:
     return HomeNode(
         name=metadata.get("name", ""),
         uid=metadata.get("uid", ""),
-        gpus=_whole(_mapping(status, "allocatable").get(resource)),
+        gpus=_whole(mapping(status, "allocatable").get(resource)),
         is_ready=ready,
         is_cordoned=bool(spec.get("unschedulable")),
         gpu_health=_value(taints, names.GPU_HEALTH_TAINT),
@@ -70,7 +70,6 @@ def pod_view(pod: Json, resource: str) -> PodView:
     """One pod."""
     metadata, spec, status = _parts(pod)
     scheduled, ready = _condition(status, "PodScheduled"), _condition(status, "Ready")
-    disrupted = _condition(status, "DisruptionTarget")
     is_waiting = scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable"
     is_ready = ready.get("status") == "True"
     return PodView(
@@ -88,13 +87,12 @@ def pod_view(pod: Json, resource: str) -> PodView:
         unschedulable_since=_since(scheduled, "False") if is_waiting else None,
         unschedulable_why=str(scheduled.get("message") or "") if is_waiting else "",
         evicted_at=_evicted_at(metadata),
-        disrupted_by=disrupted.get("reason") if disrupted.get("status") == "True" else None,
         owner=_owner(metadata),
         priority=int(spec.get("priority") or 0),
         priority_class=spec.get("priorityClassName") or "",
-        deletion_cost=_mapping(metadata, "annotations").get(names.DELETION_COST),
-        labels=dict(_mapping(metadata, "labels")),
-        node_selector=dict(_mapping(spec, "nodeSelector")),
+        deletion_cost=mapping(metadata, "annotations").get(names.DELETION_COST),
+        labels=dict(mapping(metadata, "labels")),
+        node_selector=dict(mapping(spec, "nodeSelector")),
         tolerations=tuple(_toleration(one) for one in _items(spec, "tolerations")),
     )
 
@@ -103,9 +101,9 @@ def workload_view(workload: Json, resource: str) -> WorkloadView:
     """One Kueue Workload, of any served version."""
     metadata, spec, status = _parts(workload)
     sets = list(_items(spec, "podSets"))
-    shapes = [_pod_gpus(_mapping(one, "template"), resource) for one in sets]
+    shapes = [_pod_gpus(mapping(one, "template"), resource) for one in sets]
     counts = [int(one.get("count", 1)) for one in sets]
-    templates = [_parts(_mapping(one, "template")) for one in sets]
+    templates = [_parts(mapping(one, "template")) for one in sets]
     checks = {
         one.get("name", ""): one.get("state", "") for one in _items(status, "admissionChecks")
     }
@@ -114,7 +112,7 @@ def workload_view(workload: Json, resource: str) -> WorkloadView:
         namespace=metadata.get("namespace", ""),
         name=metadata.get("name", ""),
         queue=str(spec.get("queueName") or ""),
-        cluster_queue=str(_mapping(status, "admission").get("clusterQueue") or ""),
+        cluster_queue=str(mapping(status, "admission").get("clusterQueue") or ""),
         gpus=sum(gpus * count for gpus, count in zip(shapes, counts, strict=True)),
         pod_gpus=tuple(shapes),
         priority=int(spec.get("priority") or 0),
@@ -126,7 +124,7 @@ def workload_view(workload: Json, resource: str) -> WorkloadView:
         has_quota=_condition(status, "QuotaReserved").get("status") == "True",
         is_finished=_condition(status, "Finished").get("status") == "True",
         is_inference=any(
-            _mapping(head, "labels").get(names.BURST_LABEL) == "true" for head, _, _ in templates
+            mapping(head, "labels").get(names.BURST_LABEL) == "true" for head, _, _ in templates
         ),
         wants_topology=any(one.get("topologyRequest") for one in sets),
         created_at=moment(metadata.get("creationTimestamp")),
@@ -151,7 +149,7 @@ def workload_owner_view(obj: Json) -> WorkloadOwner:
     """A ReplicaSet or a Deployment."""
     metadata, spec, _ = _parts(obj)
     replicas = spec.get("replicas")
-    annotations = _mapping(metadata, "annotations")
+    annotations = mapping(metadata, "annotations")
     return WorkloadOwner(
         kind=str(obj.get("kind") or ""),
         uid=metadata.get("uid", ""),
@@ -159,7 +157,7 @@ def workload_owner_view(obj: Json) -> WorkloadOwner:
         name=metadata.get("name", ""),
         replicas=1 if replicas is None else int(replicas),
         owner=_owner(metadata),
-        labels=dict(_mapping(metadata, "labels")),
+        labels=dict(mapping(metadata, "labels")),
         annotations={key: annotations[key] for key in _KEPT_ANNOTATIONS if key in annotations},
     )
 
@@ -174,10 +172,11 @@ def moment(text: Any) -> datetime | None:
 
 
 def _parts(obj: Json) -> tuple[Json, Json, Json]:
-    return _mapping(obj, "metadata"), _mapping(obj, "spec"), _mapping(obj, "status")
+    return mapping(obj, "metadata"), mapping(obj, "spec"), mapping(obj, "status")
 
 
-def _mapping(parent: Json, key: str) -> Json:
+def mapping(parent: Json, key: str) -> Json:
+    """The object under ``key``; an empty one where there is none."""
     value = parent.get(key)
     return value if isinstance(value, Mapping) else {}
 

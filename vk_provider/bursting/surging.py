@@ -74,13 +74,9 @@ def _outside(picture: Picture, selection: Selection, gates: Collection[str]) -> 
         and selection.is_inference(pod)
         and not (pod.is_over or pod.is_terminating)
     ]
-    return sorted(found, key=lambda pod: (order[pod.node], _born(pod), pod.uid))
+    return sorted(found, key=lambda pod: (order[pod.node], pod.born, pod.uid))
 
 
 def _dearest_first(node: VirtualNode) -> tuple[float, str]:
     each = (node.usd_per_hour or 0.0) / max(1, node.running)
     return -each, node.name
-
-
-def _born(pod: PodView) -> float:
-    return pod.created_at.timestamp() if pod.created_at is not None else 0.0

@@ -117,7 +117,7 @@ class Evacuation:
         limits = replace(self._rules.limits, checks=self._checks.names)
         found = plan(look, self._view.selection, limits)
         self._begun = found.begun
-        self._count(look.picture, found)
+        self._count(found)
         for move in found.moves:
             if not self._means.may_act() or not await self._writer.carry_out(move):
                 return
@@ -157,7 +157,7 @@ class Evacuation:
         except KubeError as fault:
             logger.warning("node %s can't be annotated: %s", home[0], fault)
 
-    def _count(self, picture: Picture, found: Plan) -> None:
+    def _count(self, found: Plan) -> None:
         metrics = self._means.metrics.bursting
         metrics.evacuating_pods.set(len(found.leaving))
         metrics.held_workloads.set(sum(answer.state == "Pending" for answer in found.answers))

@@ -1,6 +1,7 @@
 """What views say of themselves: usable, tolerated, waiting, selected."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -58,6 +59,12 @@ def test_a_pod_is_over_when_it_has_ended() -> None:
     assert not pod().is_over
     assert not pod().is_terminating
     assert not pod().is_unschedulable
+
+
+def test_a_pod_without_a_time_counts_as_the_oldest() -> None:
+    """Nobody says when it was created."""
+    assert replace(pod(), created_at=datetime.fromtimestamp(7, UTC)).born == 7.0
+    assert replace(pod(), created_at=None).born == 0.0
 
 
 def test_a_workload_waits_until_it_is_admitted() -> None:
