@@ -6,15 +6,11 @@ go where, and whose tolerations are too wide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from vk_provider.pods.types import Json
 
 NO_SCHEDULE = "NoSchedule"
 PREFER = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
-REPELLING = frozenset({NO_SCHEDULE, NO_EXECUTE})
-"""The effects that keep a pod off; the third only costs a node its rank."""
 
 
 def tolerates(toleration: Json, taint: Json) -> bool:
@@ -32,12 +28,3 @@ def tolerates(toleration: Json, taint: Json) -> bool:
         return True
     same = (toleration.get("value") or "") == (taint.get("value") or "")
     return operator == "Equal" and bool(key) and same
-
-
-def untolerated(taints: Iterable[Json], tolerations: Iterable[Json]) -> Json | None:
-    """The first taint that keeps a pod with these tolerations off; None where none does."""
-    allowed = tuple(tolerations)
-    for taint in taints:
-        if taint.get("effect") in REPELLING and not any(tolerates(one, taint) for one in allowed):
-            return taint
-    return None

@@ -24,7 +24,6 @@ from vk_provider.controllers.webhook_certificates import (
 )
 from vk_provider.controllers.webhook_pki import from_secret
 from vk_provider.faults import ConfigError, FieldProblem
-from vk_provider.kube.watch import WatchTimings
 from vk_provider.server.certificate import ServingPair
 from vk_provider.server.limits import Endpoint, Limits, bounded
 from vk_provider.server.listener import Listener
@@ -51,13 +50,7 @@ def rules_of(settings: WebhookSettings, selection: Selection) -> OptInRules:
 class OptInWebhook:
     """One replica's webhook. ``port`` is known once it listens."""
 
-    def __init__(
-        self,
-        means: ControllerMeans,
-        place: WebhookPlace,
-        rules: OptInRules,
-        timings: WatchTimings | None = None,
-    ) -> None:
+    def __init__(self, means: ControllerMeans, place: WebhookPlace, rules: OptInRules) -> None:
         self.port = 0
         self.listening = asyncio.Event()
         self._means = means

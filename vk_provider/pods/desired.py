@@ -43,11 +43,6 @@ def is_terminating(pod: Json) -> bool:
     return bool(mapping(pod, "metadata").get("deletionTimestamp"))
 
 
-def is_mirror(pod: Json) -> bool:
-    """A static pod's mirror: some kubelet's own, never ours to run."""
-    return names.MIRROR in annotations_of(pod)
-
-
 def is_daemonset(pod: Json) -> bool:
     """Made by a DaemonSet."""
     return text(_controller(pod), "kind") == "DaemonSet"

@@ -32,6 +32,5 @@ PLACEMENT = PREFIX + "placement"
 BURST = PREFIX + "burst"
 
 # Kubernetes' own names that we look for.
-MIRROR = "kubernetes.io/config.mirror"
 POD_TEMPLATE_HASH = "pod-template-hash"
 IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"

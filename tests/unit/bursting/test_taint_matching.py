@@ -2,7 +2,7 @@
 
 import pytest
 
-from vk_provider.bursting.taint_matching import tolerates, untolerated
+from vk_provider.bursting.taint_matching import tolerates
 
 TAINT = {"key": "vk-provider.dev/gate", "value": "hold", "effect": "NoSchedule"}
 
@@ -26,17 +26,3 @@ def test_a_toleration_matches_by_key_value_and_effect(
 ) -> None:
     """What is left out of it matches everything, but only with the operator that says so."""
     assert tolerates(toleration, TAINT) is matches
-
-
-def test_an_absent_value_is_an_empty_one() -> None:
-    """In taints and in tolerations."""
-    assert tolerates({"key": "a"}, {"key": "a", "effect": "NoSchedule", "value": ""})
-
-
-def test_the_first_repelling_taint_is_found() -> None:
-    """One that only costs a node its rank repels nobody."""
-    soft = {"key": "vk-provider.dev/prefer-home", "effect": "PreferNoSchedule"}
-
-    assert untolerated([soft, TAINT], []) == TAINT
-    assert untolerated([soft, TAINT], [{"operator": "Exists"}]) is None
-    assert untolerated([soft], []) is None

@@ -6,7 +6,6 @@ from vk_provider.node import names
 def test_names_on_nodes_are_an_interface() -> None:
     """Policies, tolerations and dashboards of users contain them."""
     assert names.PROVIDER_TAINT == "virtual-kubelet.io/provider"
-    assert names.PROVIDER_TAINT_VALUE == "vk-provider"
     assert names.PREFER_HOME_TAINT == "vk-provider.dev/prefer-home"
     assert names.GATE_TAINT == "vk-provider.dev/gate"
     assert names.UNAVAILABLE_TAINT == "vk-provider.dev/unavailable"

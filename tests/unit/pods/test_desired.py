@@ -127,8 +127,6 @@ def test_spec_readings_have_the_api_servers_defaults() -> None:
     assert desired.start_time(pod) == datetime(2024, 5, 1, tzinfo=UTC)
     assert desired.start_time({}) is None
     assert desired.parse_time("2024-05-01T00:00:00") == datetime(2024, 5, 1, tzinfo=UTC)
-    assert desired.is_mirror(pod)
-    assert not desired.is_mirror({})
 
 
 def test_a_start_is_from_start_time_to_the_first_container() -> None:
