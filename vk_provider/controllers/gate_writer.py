@@ -8,7 +8,6 @@ Fed by ``controllers.gate``; writes to ``nodes``.
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
 from typing import Any
 
 from vk_provider.bursting import gate_state, names
@@ -19,6 +18,7 @@ from vk_provider.faults import ConflictError
 from vk_provider.kube import paths
 from vk_provider.kube.client import PatchKind
 from vk_provider.node.taints import GATE_KEYS, edit, gate, taints_patch
+from vk_provider.pods.container_facts import timestamp
 
 TRIES = 5
 KEEP_SECONDS = 10.0
@@ -39,7 +39,7 @@ class GateWriter:
             return
         annotations = {names.GATE_STATE: gate_state.render(state)}
         if state.value is Gate.RETURN:
-            annotations[names.GATE_HEARTBEAT] = _text(self._means.clock.now())
+            annotations[names.GATE_HEARTBEAT] = timestamp(self._means.clock.now())
         await self._patch(node.name, state.taint, annotations)
         self._written[node.name] = (state, self._means.clock.steady())
 
@@ -71,7 +71,3 @@ class GateWriter:
                 continue
             return
         raise ConflictError(f"node {name} changes faster than its gate can be written", 409)
-
-
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

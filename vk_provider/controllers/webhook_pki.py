@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from vk_provider.bursting.serving_certificates import Held
 from vk_provider.pods.types import Json
-from vk_provider.server.certificate import ServingPair, alternative_names
+from vk_provider.server.certificate import ServingPair, alternative_names, key_pem
 
 AUTHORITY_LIFE = timedelta(days=365)
 SERVING_LIFE = timedelta(days=90)
@@ -154,7 +154,7 @@ def _authority(now: datetime) -> tuple[bytes, bytes]:
         .add_extension(usage, True)
         .sign(key, hashes.SHA256())
     )
-    return certificate.public_bytes(serialization.Encoding.PEM), _pem(key)
+    return certificate.public_bytes(serialization.Encoding.PEM), key_pem(key)
 
 
 def _signed(
@@ -173,7 +173,7 @@ def _signed(
         .add_extension(_issued_by(issuer), False)
         .sign(_load_key(authority_key), hashes.SHA256())
     )
-    return ServingPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+    return ServingPair(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
 
 
 def _issued_by(issuer: x509.Certificate) -> x509.AuthorityKeyIdentifier:
@@ -221,12 +221,4 @@ def _usage(*, certificates: bool) -> x509.KeyUsage:
         crl_sign=certificates,
         encipher_only=False,
         decipher_only=False,
-    )
-
-
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
     )

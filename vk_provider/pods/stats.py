@@ -7,9 +7,10 @@ feeds ``server.stats``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from vk_provider.pods.container_facts import timestamp
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Json, PodUID
 from vk_provider.pods.usage import ContainerStats
@@ -27,17 +28,12 @@ def summary(
     only_cpu_and_memory: bool = False,
 ) -> Stats:
     """The whole answer: every pod that runs, with whatever is known of it."""
-    node = {"nodeName": node_name, "startTime": stamp(started_at), **_cpu_and_memory(usage)}
+    node = {"nodeName": node_name, "startTime": timestamp(started_at), **_cpu_and_memory(usage)}
     found = []
     for pod in pods:
         uid = PodUID(text(mapping(pod, "metadata"), "uid"))
         found.append(_pod(pod, usage.pods.get(uid, PodUsage()), only_cpu_and_memory))
     return {"node": node, "pods": found}
-
-
-def stamp(moment: datetime) -> str:
-    """As Go writes a ``metav1.Time``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _pod(pod: Json, usage: PodUsage, only_cpu_and_memory: bool) -> Stats:
@@ -54,7 +50,7 @@ def _pod(pod: Json, usage: PodUsage, only_cpu_and_memory: bool) -> Stats:
     if usage.at is not None and not only_cpu_and_memory:
         network = _some(rxBytes=usage.network_received_bytes, txBytes=usage.network_sent_bytes)
         if network:
-            rendered["network"] = {"time": stamp(usage.at), "name": "", **network}
+            rendered["network"] = {"time": timestamp(usage.at), "name": "", **network}
     return rendered
 
 
@@ -63,11 +59,11 @@ def _container(name: str, usage: ContainerStats | None, only_cpu_and_memory: boo
         return {"name": name}
     rendered: Stats = {"name": name, **_cpu_and_memory(usage)}
     if usage.started_at is not None:
-        rendered["startTime"] = stamp(usage.started_at)
+        rendered["startTime"] = timestamp(usage.started_at)
     if only_cpu_and_memory:
         return rendered
     if usage.filesystem_used_bytes is not None:
-        rendered["rootfs"] = {"time": stamp(usage.at), "usedBytes": usage.filesystem_used_bytes}
+        rendered["rootfs"] = {"time": timestamp(usage.at), "usedBytes": usage.filesystem_used_bytes}
     ids = sorted({*usage.gpu_utilization, *usage.gpu_memory_used_bytes})
     if ids:
         rendered["accelerators"] = [_accelerator(gpu, usage) for gpu in ids]
@@ -99,7 +95,7 @@ def _cpu_and_memory(usage: NodeUsage | PodUsage | ContainerStats) -> Stats:
             rssBytes=usage.memory_rss_bytes,
         ),
     }
-    time = stamp(usage.at)
+    time = timestamp(usage.at)
     return {name: {"time": time, **block} for name, block in blocks.items() if block}
 
 

@@ -57,7 +57,7 @@ def self_signed(node_name: str, names: Sequence[str], now: datetime) -> ServingP
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)
     certificate = builder.sign(key, hashes.SHA256())
-    return ServingPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+    return ServingPair(certificate.public_bytes(serialization.Encoding.PEM), key_pem(key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def signing_request(node_name: str, names: Sequence[str]) -> SigningRequest:
     alternatives = x509.SubjectAlternativeName(alternative_names(names, node_name))
     builder = x509.CertificateSigningRequestBuilder().subject_name(_subject(node_name))
     signed = builder.add_extension(alternatives, False).sign(key, hashes.SHA256())
-    return SigningRequest(signed.public_bytes(serialization.Encoding.PEM), _pem(key))
+    return SigningRequest(signed.public_bytes(serialization.Encoding.PEM), key_pem(key))
 
 
 def _subject(node_name: str) -> x509.Name:
@@ -90,7 +90,8 @@ def _subject(node_name: str) -> x509.Name:
     )
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A private key as it stands in files and Secrets: PKCS #8, not encrypted."""
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from vk_provider.faults import KubeError
+from vk_provider.kube import paths
 from vk_provider.pods.types import Json
 from vk_provider.server.access import AccessAttributes, Identity, with_authenticated
-
-_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
-_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class Creates(Protocol):
@@ -36,7 +34,7 @@ class KubeReviewer:
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        status = _status(await self._client.create(_TOKEN_REVIEWS, body), "TokenReview")
+        status = _status(await self._client.create(paths.token_reviews(), body), "TokenReview")
         user = status.get("user")
         if status.get("authenticated") is not True:
             return None
@@ -58,7 +56,9 @@ class KubeReviewer:
             "kind": "SubjectAccessReview",
             "spec": access_review_spec(attributes),
         }
-        status = _status(await self._client.create(_ACCESS_REVIEWS, body), "SubjectAccessReview")
+        status = _status(
+            await self._client.create(paths.subject_access_reviews(), body), "SubjectAccessReview"
+        )
         return status.get("allowed") is True and status.get("denied") is not True
 
 
