@@ -1,1 +1,1 @@
-"""PURE. Which offer of which backend a pod gets."""
+"""PURE. Which offer of which backend a pod gets, and what that may cost."""
