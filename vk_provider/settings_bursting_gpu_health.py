@@ -7,6 +7,7 @@ Fed by :mod:`vk_provider.settings_bursting`; read by ``controllers.gpu_health``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -188,7 +189,7 @@ def _xid_classes(entry: Fields) -> Mapping[int, str] | None:
     found: dict[int, str] = dict(XID_CLASSES)
     for number in classes.raw():
         verdict = classes.text(number, NONE, choices=(*VERDICTS, NONE))
-        if number.isdigit():
+        if re.fullmatch("[0-9]{1,9}", number):
             found[int(number)] = "" if verdict == NONE else verdict
         else:
             classes.refuse(number, "not an XID, allowed: a number such as 79")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import yaml
+from yaml.constructor import ConstructorError
 
 _STEP = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
 
@@ -54,6 +55,16 @@ class Complaint:
 
 class _Loader(yaml.SafeLoader):
     """Safe YAML in which a date is a text, as it is everywhere in Kubernetes."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of a node. Raises ConstructorError also where PyYAML lets its own slip out."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, KeyError, AttributeError) as error:
+            # 0x_, !!bool maybe, a number of thousands of digits: matched, and then not understood.
+            kind = node.tag.rpartition(":")[2]
+            message = f"found a value that is no {kind} (put it in quotes if it is a text)"
+            raise ConstructorError(None, None, message, node.start_mark) from error
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -135,7 +146,7 @@ def _below(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value == step:
                 return key.start_mark.line + 1, value
-    elif isinstance(node, yaml.SequenceNode) and step.isdigit() and int(step) < len(node.value):
+    elif isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
         entry = node.value[int(step)]
         return entry.start_mark.line + 1, entry
     return None

@@ -75,7 +75,7 @@ def exit_code(status: Json) -> int | None:
     if text(status, "reason") == "NonZeroExitCode":
         for _, cause in mappings(mapping(status, "details"), "causes"):
             word = text(cause, "message")
-            if text(cause, "reason") == "ExitCode" and word.isdigit():
+            if text(cause, "reason") == "ExitCode" and word.isdecimal():
                 return int(word)
     raise UnavailableError(text(status, "message") or "it failed, and nobody says why")
 

@@ -249,3 +249,19 @@ def test_problems_carry_their_path() -> None:
     block.refuse("n", "no")
 
     assert block.problems == [FieldProblem("spec.config.n", "no")]
+
+
+@pytest.mark.parametrize("endless", [10**400, -(10**400), 16**5000], ids=["long", "below", "hex"])
+def test_a_number_without_end_is_a_problem(endless: int) -> None:
+    """YAML has whole numbers that no float can hold, and no person wants to read."""
+    block = fields({"n": endless})
+
+    assert block.number("n", 1.0, 0) == 1.0
+    assert said(block) == [
+        "spec.config.n: found a number without end, allowed: a number of at least 0"
+    ]
+
+
+def test_shown_values_stay_on_their_line() -> None:
+    """A problem is one line, and none speaks to the terminal."""
+    assert show("a\nb\x1b[2J") == '"a\\nb\\x1b[2J"'

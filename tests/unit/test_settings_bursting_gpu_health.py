@@ -78,7 +78,12 @@ def test_rules_can_be_switched_off_replaced_and_added() -> None:
 
 def test_a_wrong_value_names_what_is_allowed() -> None:
     """With its path."""
-    broken = {"name": "A", "query": "q", "verdict": "sick", "xidClasses": {"fell": "dead"}}
+    broken = {
+        "name": "A",
+        "query": "q",
+        "verdict": "sick",
+        "xidClasses": {"fell": "dead", "²": "dead"},
+    }
     _, problems = parsed({"disabledRules": ["Hot"], "rules": [broken]})
 
     path = "spec.gpuHealth"
@@ -86,4 +91,5 @@ def test_a_wrong_value_names_what_is_allowed() -> None:
     assert problems[1:] == [
         f'{path}.rules[0].verdict: found "sick", allowed: training-unfit, drain, dead',
         f"{path}.rules[0].xidClasses.fell: not an XID, allowed: a number such as 79",
+        f"{path}.rules[0].xidClasses[²]: not an XID, allowed: a number such as 79",
     ]

@@ -128,3 +128,24 @@ def test_what_can_not_be_read_is_a_complaint(tmp_path: Path) -> None:
         ": can't be read: Is a directory",
         "/binary.yaml:2: is not UTF-8 text",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("0x_", "int"),
+        pytest.param("9" * 5000, "int", id="digits"),
+        ("!!int x", "int"),
+        ("!!float x", "float"),
+        ("!!bool maybe", "bool"),
+        ("!!timestamp x", "timestamp"),
+    ],
+)
+def test_a_value_that_is_not_what_it_looks_like_is_a_complaint(value: str, kind: str) -> None:
+    """The line is told, and what to do."""
+    documents, complaints = parsed(f"a: 1\nb: {value}\n")
+
+    assert documents == []
+    assert [str(each) for each in complaints] == [
+        f"f.yaml:2: not YAML: found a value that is no {kind} (put it in quotes if it is a text)"
+    ]

@@ -127,7 +127,7 @@ def _judge_xid(rule: HealthRule, sample: Sample) -> tuple[str, str]:
     label = sample.labels.get("xid")
     if sample.value <= rule.above:
         return "", ""
-    number = int(label) if label is not None and label.isdigit() else int(sample.value)
+    number = int(label) if label is not None and label.isdecimal() else int(sample.value)
     return classes.get(number, rule.verdict), f"{_device(sample)} XID {number}".strip()
 
 

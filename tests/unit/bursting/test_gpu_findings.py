@@ -63,6 +63,7 @@ def test_an_xid_is_sorted_into_its_class() -> None:
     assert [one.verdict for one in found(XID, *labelled)] == ["dead", "drain", "training-unfit"]
     assert found(XID, sample(79)) == [Finding("home-0", "dead", "Xid", "XID 79")]
     assert found(XID, sample(0, xid="79")) == []
+    assert found(XID, sample(79, xid="²")) == [Finding("home-0", "dead", "Xid", "XID 79")]
 
 
 def test_an_alert_carries_its_verdict() -> None:
