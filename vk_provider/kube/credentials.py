@@ -12,15 +12,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
 from vk_provider.faults import ConfigError
+from vk_provider.fields import show
 from vk_provider.kube.identity import Credentials, Loaded, Source, in_cluster
 from vk_provider.kube.tls_material import TlsMaterial
 
@@ -28,6 +31,7 @@ __all__ = ["Credentials", "load_credentials"]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_SECONDS = 60.0
+_WHOLE_ENTRY = re.compile(r"\{(?:'name': '([^']*)')?.*\}", re.DOTALL)
 EXPIRY_MARGIN = timedelta(seconds=90)
 """An exec plugin's answer is renewed this long before it expires; sources are read every 60 s."""
 
@@ -105,13 +109,18 @@ class _Kubeconfig:
             entry = await asyncio.to_thread(self._read)
             grant = await self._granted(entry.user, refused)
             return await asyncio.to_thread(self._loaded, entry, grant)
-        except (self._library_fault, yaml.YAMLError, OSError, ValueError) as error:
-            names = ", ".join(map(str, self._files))
-            raise ConfigError([f"kubeconfig {names}: {error}"]) from error
+        except (self._library_fault, OSError, ValueError) as error:
+            raise self._refusal(_without_entries(str(error))) from error
+        except (TypeError, KeyError, AttributeError) as error:
+            # A number where a list or a mapping should be; Python's words may show what it found.
+            raise self._refusal("an entry is not of the shape of a kubeconfig's") from error
+
+    def _refusal(self, words: str) -> ConfigError:
+        return ConfigError([f"kubeconfig {', '.join(map(str, self._files))}: {words}"])
 
     def _read(self) -> _Entry:
         for path in filter(Path.exists, self._files):
-            if not isinstance(yaml.safe_load(path.read_text()), dict):
+            if not isinstance(_yaml_of(path), dict):
                 raise ConfigError([f"kubeconfig {path}: is empty or no mapping"])
         merged = self._library.KubeConfigMerger(os.pathsep.join(map(str, self._files))).config
         name = self._context or merged["current-context"]
@@ -155,7 +164,7 @@ class _Kubeconfig:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if user.safe_get("as"):
             headers["Impersonate-User"] = user["as"]
-        server = str(cluster["server"]).rstrip("/")
+        server = _server(cluster)
         tls = TlsMaterial(
             authorities=self._material(cluster, "certificate-authority"),
             certificate=granted.certificate or self._material(user, "client-certificate"),
@@ -169,7 +178,39 @@ class _Kubeconfig:
     def _material(self, node: Any, key: str) -> bytes | None:
         source = self._library.FileOrData(node, key, file_base_path=str(_folder(node)))
         encoded = source.as_data()
-        return base64.b64decode("".join(encoded.split()), validate=True) if encoded else None
+        try:
+            return base64.b64decode("".join(encoded.split()), validate=True) if encoded else None
+        except ValueError as error:
+            raise ValueError(f"{key}-data: not base64 ({error})") from error
+
+
+def _yaml_of(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        # PyYAML's own words show the line, which may hold a token.
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}" if mark else str(path)
+        what = getattr(error, "problem", None) or "it can't be read"
+        raise ConfigError([f"kubeconfig {place}: not YAML: {what}"]) from error
+
+
+def _without_entries(words: str) -> str:
+    """The library's words; it names an entry by all that it holds, tokens and keys included."""
+    return _WHOLE_ENTRY.sub(lambda entry: entry[1] or "…", words)
+
+
+def _server(cluster: Any) -> str:
+    """The API server's address. Raises ValueError for what can't be one."""
+    given = cluster["server"]
+    try:
+        parts = urlsplit(str(given))
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ValueError(f"server: found {show(given)}, allowed: https://HOST:PORT")
+    return str(given).rstrip("/")
 
 
 def _folder(node: Any) -> Path:

@@ -232,6 +232,43 @@ async def test_a_broken_kubeconfig_names_the_file(tmp_path: Path, text: str) -> 
         await load_credentials(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"clusters": 5}, "not of the shape"),
+        ({"contexts": [5]}, "not of the shape"),
+        ({"users": [{"name": "u", "token": SECRET}]}, "Expected key user in .*/u$"),
+        ({"users": [{"name": "u", "user": {"exec": 5}}]}, "not of the shape"),
+        ({"users": [{"name": "u", "user": {"exec": {"token": SECRET}}}]}, "key command"),
+        ({"users": [{"name": "u", "user": {"client-key-data": SECRET}}]}, "client-key-data: .*64"),
+        ({"clusters": [{"name": "c", "cluster": {"server": 5}}]}, "server: found 5, allowed: http"),
+        ({"clusters": [{"name": "c", "cluster": {"server": "https://[::1"}}]}, "server: found"),
+        ({"clusters": [{"name": "c", "cluster": {"server": "https://a:99999"}}]}, "server: found"),
+    ],
+)
+async def test_an_entry_of_another_shape_is_one_sentence_without_a_secret(
+    tmp_path: Path, change: dict[str, Any], expected: str
+) -> None:
+    """A token one level too high is a usual mistake, and its sentence may be pasted anywhere."""
+    path = kubeconfig(tmp_path, {})
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **change}))
+
+    with pytest.raises(ConfigError, match=expected) as caught:
+        await load_credentials(path)
+    assert str(path) in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+async def test_a_kubeconfig_that_is_no_yaml_does_not_show_its_lines(tmp_path: Path) -> None:
+    """The broken line may hold a token."""
+    path = tmp_path / "config"
+    path.write_text(f"users:\n- {{name: u, user: {{token: {SECRET}}}: x]\n")
+
+    with pytest.raises(ConfigError, match=f"{path}:2: not YAML") as caught:
+        await load_credentials(path)
+    assert SECRET not in str(caught.value)
+
+
 async def test_an_unknown_context_is_named(tmp_path: Path) -> None:
     """A typo in ``--context``."""
     with pytest.raises(ConfigError, match="nowhere"):
