@@ -1,8 +1,9 @@
 """The block ``prometheus`` of kind ``Bursting``: a second opinion on whether home has room. Pure.
 
-Fed by :mod:`vk_provider.settings_bursting`; read by ``controllers.prometheus``. The default queries
-need kube-state-metrics and, for queued training, Kueue's own; ``{resource}`` is the resource as
-kube-state-metrics writes it, ``{resource_name}`` as Kueue does, ``{gpus}`` the GPUs of one pod.
+Fed by :mod:`vk_provider.settings_bursting`; read by ``controllers.prometheus_signal``. The default
+queries need kube-state-metrics and, for queued training, Kueue's own; ``{resource}`` is the
+resource as kube-state-metrics writes it, ``{resource_name}`` as Kueue does, ``{gpus}`` the GPUs of
+one pod.
 """
 
 from __future__ import annotations

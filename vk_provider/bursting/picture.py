@@ -212,20 +212,6 @@ class WorkloadView:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadOwner:
-    """A ReplicaSet or a Deployment: how many replicas it wants, and whose it is."""
-
-    kind: str
-    uid: str
-    namespace: str
-    name: str
-    replicas: int = 1
-    owner: Owner | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
     """One look at the cluster. ``workloads`` is None where nothing is known of Kueue's."""
 

@@ -20,13 +20,12 @@ from vk_provider.bursting.picture import (
     Taint,
     Toleration,
     VirtualNode,
-    WorkloadOwner,
     WorkloadView,
 )
 from vk_provider.pods.types import Json
 from vk_provider.quantities import parse, pod_requests
 
-_KEPT_ANNOTATIONS = (names.GPU_HEALTH_SET_BY, names.EVACUATION)
+_KEPT_ANNOTATIONS = (names.GPU_HEALTH_SET_BY,)
 
 
 def node_view(node: Json, resource: str) -> HomeNode | VirtualNode:
@@ -143,23 +142,6 @@ def workload_view(workload: Json, resource: str) -> WorkloadView:
 def _why_pending(status: Json) -> str:
     reserved = _condition(status, "QuotaReserved")
     return str(reserved.get("message") or "") if reserved.get("status") == "False" else ""
-
-
-def workload_owner_view(obj: Json) -> WorkloadOwner:
-    """A ReplicaSet or a Deployment."""
-    metadata, spec, _ = _parts(obj)
-    replicas = spec.get("replicas")
-    annotations = mapping(metadata, "annotations")
-    return WorkloadOwner(
-        kind=str(obj.get("kind") or ""),
-        uid=metadata.get("uid", ""),
-        namespace=metadata.get("namespace", ""),
-        name=metadata.get("name", ""),
-        replicas=1 if replicas is None else int(replicas),
-        owner=_owner(metadata),
-        labels=dict(mapping(metadata, "labels")),
-        annotations={key: annotations[key] for key in _KEPT_ANNOTATIONS if key in annotations},
-    )
 
 
 def moment(text: Any) -> datetime | None:

@@ -8,7 +8,7 @@ takes :meth:`ClusterView.picture`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vk_provider.bursting.picture import (
@@ -17,9 +17,8 @@ from vk_provider.bursting.picture import (
     PodView,
     Selection,
     VirtualNode,
-    WorkloadOwner,
 )
-from vk_provider.bursting.reading import node_view, pod_view, workload_owner_view
+from vk_provider.bursting.reading import node_view, pod_view
 from vk_provider.bursting.signals import Kueue, WatchSignal
 from vk_provider.bursting.spare import usable_home
 from vk_provider.controllers.kueue_view import KueueView
@@ -37,7 +36,6 @@ class ClusterView:
         client: KubeClient,
         selection: Selection,
         *,
-        owners: bool = False,
         timings: WatchTimings | None = None,
     ) -> None:
         self.selection = selection
@@ -51,11 +49,6 @@ class ClusterView:
             client, paths.pods(), lambda obj: pod_view(obj, resource), self._changed, timings
         )
         self.kueue = KueueView(client, resource, self._changed, timings=timings)
-        self._owners: list[WatchedViews[WorkloadOwner]] = [
-            WatchedViews(client, path, workload_owner_view, self._changed, timings)
-            for path in (paths.replica_sets(), paths.deployments())
-            if owners
-        ]
 
     def subscribe(self) -> asyncio.Event:
         """An event of the caller's own, set at every change; the caller clears it."""
@@ -83,10 +76,6 @@ class ClusterView:
         """One pod."""
         return self._pods.get(uid)
 
-    def owners(self) -> Collection[WorkloadOwner]:
-        """ReplicaSets and Deployments, if they were asked for."""
-        return [one for watched in self._owners for one in watched.views()]
-
     def signal(self) -> WatchSignal:
         """How far what is seen can be believed."""
         inference = [p for p in self.picture().pods if self.selection.is_inference(p)]
@@ -113,7 +102,6 @@ class ClusterView:
     def _all(self) -> Iterator[WatchedViews[Any]]:
         yield self._nodes
         yield self._pods
-        yield from self._owners
 
     def _changed(self) -> None:
         self._picture = None

@@ -20,25 +20,15 @@ from vk_provider.bursting.moves_reading import (
 from vk_provider.controllers.watched_views import WatchedViews
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient
-from vk_provider.kube.watch import WatchTimings
 
 
 class DeploymentsView:
     """All of them, while :meth:`run` runs."""
 
-    def __init__(
-        self,
-        client: KubeClient,
-        on_change: Callable[[], None],
-        timings: WatchTimings | None = None,
-    ) -> None:
-        self._deployments = WatchedViews(
-            client, paths.deployments(), deployment_view, on_change, timings
-        )
-        self._revisions = WatchedViews(
-            client, paths.replica_sets(), revision_view, on_change, timings
-        )
-        self._scalers = WatchedViews(client, paths.autoscalers(), scaler_view, on_change, timings)
+    def __init__(self, client: KubeClient, on_change: Callable[[], None]) -> None:
+        self._deployments = WatchedViews(client, paths.deployments(), deployment_view, on_change)
+        self._revisions = WatchedViews(client, paths.replica_sets(), revision_view, on_change)
+        self._scalers = WatchedViews(client, paths.autoscalers(), scaler_view, on_change)
 
     @property
     def is_seen(self) -> bool:

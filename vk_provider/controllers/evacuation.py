@@ -28,7 +28,6 @@ from vk_provider.controllers.move_writer import MoveWriter
 from vk_provider.faults import KubeError
 from vk_provider.kube import paths
 from vk_provider.kube.client import PatchKind
-from vk_provider.kube.watch import WatchTimings
 
 logger = logging.getLogger(__name__)
 
@@ -55,13 +54,12 @@ class Evacuation:
         means: ControllerMeans,
         view: ClusterView,
         rules: EvacuationRules,
-        timings: WatchTimings | None = None,
     ) -> None:
         self._means = means
         self._view = view
         self._rules = rules
         self._changed = view.subscribe()
-        self._deployments = DeploymentsView(means.client, self._changed.set, timings)
+        self._deployments = DeploymentsView(means.client, self._changed.set)
         self._checks = AdmissionChecks(means.client)
         self._writer = MoveWriter(means)
         self._begun: Mapping[str, datetime] = {}

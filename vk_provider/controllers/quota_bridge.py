@@ -28,7 +28,6 @@ from vk_provider.controllers.means import ControllerMeans
 from vk_provider.controllers.watched_views import WatchedViews
 from vk_provider.faults import InvalidObjectError, KubeError
 from vk_provider.kube.client import PatchKind
-from vk_provider.kube.watch import WatchTimings
 from vk_provider.pods.types import Json
 from vk_provider.settings_bursting_quota_bridge import QuotaBridgeSettings
 
@@ -42,11 +41,7 @@ class QuotaBridge:
     """One cluster's quotas."""
 
     def __init__(
-        self,
-        means: ControllerMeans,
-        view: ClusterView,
-        settings: QuotaBridgeSettings,
-        timings: WatchTimings | None = None,
+        self, means: ControllerMeans, view: ClusterView, settings: QuotaBridgeSettings
     ) -> None:
         self._means = means
         self._view = view
@@ -57,7 +52,6 @@ class QuotaBridge:
             resource=selection.resource,
             queues=settings.rules.queues or selection.queues,
         )
-        self._timings = timings
         self._changed = view.subscribe()
         self._memory: Mapping[Key, Patience] = {}
         self._told: dict[Key, str] = {}
@@ -73,10 +67,8 @@ class QuotaBridge:
     async def _follow(self, base: str) -> None:
         """Until Kueue's objects are served no longer."""
         client, changed = self._means.client, self._changed.set
-        flavors = WatchedViews(
-            client, f"{base}/resourceflavors", flavor_view, changed, self._timings
-        )
-        queues = WatchedViews(client, f"{base}/clusterqueues", queue_view, changed, self._timings)
+        flavors = WatchedViews(client, f"{base}/resourceflavors", flavor_view, changed)
+        queues = WatchedViews(client, f"{base}/clusterqueues", queue_view, changed)
         running = [asyncio.ensure_future(one.run()) for one in (flavors, queues)]
         bridging = asyncio.ensure_future(self._bridge(base, flavors, queues))
         try:

@@ -29,7 +29,6 @@ from vk_provider.controllers.webhook_pki import (
 )
 from vk_provider.faults import ConflictError, KubeError, KubeNotFoundError
 from vk_provider.kube import paths
-from vk_provider.kube.watch import WatchTimings
 from vk_provider.kube.watched import Watched
 from vk_provider.pods.types import Json
 from vk_provider.settings_bursting_webhook import WebhookSettings
@@ -75,9 +74,7 @@ class WebhookPlace:
 class WebhookCertificates:
     """The leader's part of the webhook."""
 
-    def __init__(
-        self, means: ControllerMeans, place: WebhookPlace, timings: WatchTimings | None = None
-    ) -> None:
+    def __init__(self, means: ControllerMeans, place: WebhookPlace) -> None:
         self._means = means
         self._place = place
         self._changed = asyncio.Event()
@@ -88,7 +85,6 @@ class WebhookCertificates:
             paths.mutating_webhook_configurations(),
             place.settings.configuration,
             on_change=self._changed.set,
-            timings=timings,
         )
 
     async def run(self) -> None:

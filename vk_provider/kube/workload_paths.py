@@ -8,9 +8,9 @@ from __future__ import annotations
 from urllib.parse import quote
 
 
-def replica_sets(namespace: str | None = None) -> str:
-    """The ReplicaSets of one namespace, or of all."""
-    return _in_group("apps/v1", "replicasets", namespace)
+def replica_sets() -> str:
+    """The ReplicaSets of all namespaces."""
+    return _in_group("apps/v1", "replicasets", None)
 
 
 def deployments(namespace: str | None = None) -> str:

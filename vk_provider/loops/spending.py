@@ -3,8 +3,8 @@
 The reckoning is pure (``placement.meters``, ``placement.budget``); here it gets its time, the
 creates under way and its place in the metrics. A create that has begun is reserved until it is
 known what became of it, so that many pods at once don't spend the same dollar twice.
-Fed by ``loops.relist`` (lists), ``loops.pod_actions`` (creates and ends) and ``loops.bills``
-(reports); asked by ``loops.threshold`` and, through the world, by each pod.
+Fed by ``loops.relist`` (lists), ``loops.pod_actions`` (creates and ends) and
+``loops.budget_watch`` (bills); asked by ``loops.threshold`` and, through the world, by each pod.
 """
 
 from __future__ import annotations

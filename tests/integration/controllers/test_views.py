@@ -87,19 +87,6 @@ async def test_a_picture_follows_the_cluster() -> None:
         await until(lambda: not view.picture().home)
 
 
-async def test_owners_are_watched_where_they_are_wanted() -> None:
-    """ReplicaSets and Deployments."""
-    api = MemoryApi()
-    body = {"kind": "ReplicaSet", "metadata": {"name": "rs", "namespace": "d", "uid": "rs"}}
-    api.store.put("replicasets", body)
-    async with seen(api, owners=True) as view:
-        await view.wait()
-        assert [(one.kind, one.name) for one in view.owners()] == [("ReplicaSet", "rs")]
-    async with seen(api) as view:
-        await view.wait()
-        assert list(view.owners()) == []
-
-
 async def test_nothing_is_believed_before_the_first_list() -> None:
     """And Kueue is missed until it is known that there is none."""
     api = MemoryApi(away=True)

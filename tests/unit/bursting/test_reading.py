@@ -9,7 +9,6 @@ from vk_provider.bursting.reading import (
     moment,
     node_view,
     pod_view,
-    workload_owner_view,
     workload_view,
 )
 
@@ -188,19 +187,6 @@ def test_a_workload_of_inference_is_known_by_its_label() -> None:
 
     assert (found.is_inference, found.is_active, found.gpus) == (True, False, 2)
     assert workload_view({}, GPU).gpus == 0
-
-
-def test_an_owner_of_pods_is_read() -> None:
-    """Replicas, and 1 where nothing is said."""
-    body = {
-        "kind": "ReplicaSet",
-        "metadata": {"uid": "rs", "name": "chat-1", "namespace": "web", "ownerReferences": [OWNER]},
-        "spec": {"replicas": 0},
-    }
-
-    assert workload_owner_view(body).replicas == 0
-    assert workload_owner_view({"kind": "Deployment"}).replicas == 1
-    assert workload_owner_view(body).owner == Owner("ReplicaSet", "chat", "rs")
 
 
 def test_odd_objects_give_modest_views() -> None:
