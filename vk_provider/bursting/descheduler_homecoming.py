@@ -262,8 +262,8 @@ def _of_failed_pods(profile: Profile) -> Iterator[Advice]:
     if strange:
         what = f"found {', '.join(strange)}: no virtual node gives them"
         yield Advice(Level.WARNING, f"{path}.reasons", what, "remove them")
-    lifetime = args.get("minPodLifetimeSeconds", 3600)
-    if lifetime < SHORT_FAILED_SECONDS:
+    lifetime = args.get("minPodLifetimeSeconds")
+    if lifetime is not None and lifetime < SHORT_FAILED_SECONDS:
         what = f"found {lifetime}: nobody can read in time why a pod failed"
         yield Advice(Level.WARNING, f"{path}.minPodLifetimeSeconds", what, "set 3600")
     if profile.evictor.get("nodeFit"):

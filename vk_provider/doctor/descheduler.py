@@ -19,6 +19,7 @@ from vk_provider.bursting.descheduler_homecoming import Expected, Program, exami
 from vk_provider.bursting.descheduler_others import examine_other
 from vk_provider.bursting.descheduler_pods import SYSTEM_CRITICAL, Surroundings, stuck
 from vk_provider.bursting.descheduler_policy import VIRTUAL_LABELS, brings_home, profiles
+from vk_provider.bursting.descheduler_shape import shape_problems
 from vk_provider.bursting.limits import HomecomingLimits
 from vk_provider.bursting.picture import VirtualNode
 from vk_provider.bursting.reading import node_view
@@ -81,6 +82,11 @@ def _sorted(files: Sequence[str]) -> tuple[list[tuple[str, Any]], list[str]]:
     for file in files:
         found = read_documents(file, complaints)
         ours = [one for one in found if is_about_deschedulers(one.value)]
+        for one in ours:
+            complaints += [
+                Complaint(one.file, one.line_of(problem.path), str(problem))
+                for problem in shape_problems(one.value)
+            ]
         documents += [(f"{one.file}:{one.line}", one.value) for one in ours]
         if len(ours) < len(found) and not ours:
             configuration.append(file)

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from vk_provider.bursting.descheduler_homecoming import Program
+from vk_provider.bursting.descheduler_shape import shape_problems
 from vk_provider.pods.types import Json
 
 POLICY_KIND = "DeschedulerPolicy"
@@ -64,7 +65,8 @@ def of_documents(documents: Sequence[tuple[str, Any]]) -> Found:
         elif _CHART_KEY in value:
             found.programs.append(_of_values(place, value))
         elif value.get("kind") == "ConfigMap" and _key(value) not in used:
-            found.programs += [Program(place, policy) for policy in _policies(value)]
+            for policy in _policies(value):
+                _take(found, Program(place, policy))
     return found
 
 
@@ -95,7 +97,15 @@ def _add(
         found.mute.append((where, f"ConfigMap {'/'.join(source)} has no policy in {file}"))
     else:
         is_repeated = workload.get("kind") == "CronJob"
-        found.programs.append(Program(where, policy, flags, is_repeated))
+        _take(found, Program(where, policy, flags, is_repeated))
+
+
+def _take(found: Found, program: Program) -> None:
+    problems = shape_problems({**program.policy, "kind": POLICY_KIND})
+    if problems:
+        found.mute.append((program.where, "; ".join(map(str, problems))))
+    else:
+        found.programs.append(program)
 
 
 def _mounted(workload: Json, container: Json) -> tuple[Key, str] | None:

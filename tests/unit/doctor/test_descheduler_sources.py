@@ -15,6 +15,7 @@ from vk_provider.doctor.descheduler_sources import (
 
 POLICY = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": []}
 KEY = ("kube-system", "policy")
+WHERE = "Deployment kube-system/descheduler"
 
 
 def pod_spec(*args: str, mount: str = "/policy", **volume: Any) -> dict[str, Any]:
@@ -41,6 +42,17 @@ def config_map(text: str = yaml.safe_dump(POLICY), key: str = "policy.yaml") -> 
     """The ConfigMap with its policy."""
     metadata = {"name": "policy", "namespace": "kube-system"}
     return {"kind": "ConfigMap", "metadata": metadata, "data": {key: text}}
+
+
+def test_a_policy_of_another_shape_is_told_and_not_judged() -> None:
+    """Whether it is mounted or not."""
+    broken = config_map(yaml.safe_dump({**POLICY, "profiles": 5}))
+    said = "profiles: found 5, allowed: a list"
+
+    assert find([deployment()], {KEY: broken}).mute == [
+        ("Deployment kube-system/descheduler", said)
+    ]
+    assert of_documents([("f.yaml:1", broken)]).mute == [("f.yaml:1", said)]
 
 
 def test_a_deployment_and_its_policy() -> None:
