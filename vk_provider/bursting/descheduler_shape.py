@@ -73,8 +73,8 @@ def shape_problems(found: Mapping[str, Any]) -> list[FieldProblem]:
     """What is of the wrong type, in a policy, an object or the values of the chart."""
     kind = found.get("kind")
     # The chart's values may have a `kind` too: that of the workload it makes.
-    is_values = "deschedulerPolicy" in found or not isinstance(kind, str)
-    shape = _VALUES if is_values else _SHAPES.get(kind, _VALUES)
+    is_values = "deschedulerPolicy" in found
+    shape = _VALUES if is_values else _SHAPES.get(str(kind), _VALUES)
     problems = list(_problems(found, shape, ""))
     data = found.get("data")
     if kind == "ConfigMap" and isinstance(data, Mapping):

@@ -38,6 +38,10 @@ def new_provider(name: str, into: Path) -> tuple[Path, ...]:
     there = [path for path in texts if path.exists()]
     if there:
         raise ConfigError([f"{path} is there already; choose another --into" for path in there])
+    folders = dict.fromkeys(folder for path in texts for folder in (into, path.parent))
+    files = [folder for folder in folders if folder.is_file()]
+    if files:
+        raise ConfigError([f"{path} is no folder; choose another --into" for path in files])
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -153,6 +153,11 @@ MILDER: dict[str, tuple[Change, str, Level]] = {
         "minPodLifetimeSeconds",
         Level.WARNING,
     ),
+    "soonest": (
+        lambda p: args(p, 1, 1).update(minPodLifetimeSeconds=0),
+        "minPodLifetimeSeconds",
+        Level.WARNING,
+    ),
     "failed ones need room": (
         lambda p: args(p, 0, 1).update(nodeFit=True),
         "nodeFit",

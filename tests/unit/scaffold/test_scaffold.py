@@ -54,6 +54,20 @@ def test_a_name_that_can_be_none_is_refused(tmp_path: Path, name: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("place", ["", "vk_provider_acme", "tests"])
+def test_a_file_in_the_place_of_a_folder_is_refused_before_anything_is_written(
+    tmp_path: Path, place: str
+) -> None:
+    """Half a provider would be worse than none."""
+    into = tmp_path / "new"
+    (into / place).parent.mkdir(exist_ok=True)
+    (into / place).write_text("mine")
+
+    with pytest.raises(ConfigError, match="is no folder"):
+        new_provider("acme", into)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [place or "new"]
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """Somebody may have worked on it."""
     new_provider("acme", tmp_path)
