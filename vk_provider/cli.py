@@ -160,6 +160,9 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _new_provider(arguments: argparse.Namespace) -> int:
+    if arguments.name in installed():
+        found = f'the name of a provider: found "{arguments.name}", which is installed already'
+        raise ConfigError([f"{found}; allowed: any but {', '.join(installed())}"])
     folder = Path(arguments.into or f"vk-provider-{arguments.name}")
     for path in new_provider(arguments.name, folder):
         say(str(path))

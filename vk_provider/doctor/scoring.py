@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vk_provider.arguments import count
 from vk_provider.bursting.picture import HomeNode, Picture, Selection, VirtualNode
 from vk_provider.bursting.reading import node_view, pod_view
 from vk_provider.bursting.scoring import Place, compare, place
@@ -36,7 +37,7 @@ LOOK_SECONDS = 0.1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How many probes, like whom, and where."""
-    parser.add_argument("--probes", type=int, default=8, help="pods to create (default: 8)")
+    parser.add_argument("--probes", type=count(1), default=8, help="pods to create (default: 8)")
     parser.add_argument(
         "--pod",
         metavar="NAMESPACE/NAME",

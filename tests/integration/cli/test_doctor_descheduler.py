@@ -68,3 +68,31 @@ def test_what_is_no_yaml_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
     assert examine(file) == 2
     assert "broken.yaml:1" in capsys.readouterr().err
+
+
+def test_a_policy_of_another_shape_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2: it was not understood."""
+    file = tmp_path / "policy.yaml"
+    file.write_text("kind: DeschedulerPolicy\nprofiles: 5\n")
+
+    assert examine(file) == 2
+    assert capsys.readouterr().err == f"{file}:2: profiles: found 5, allowed: a list\n"
+
+
+def test_no_probes_are_refused_before_a_cluster_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A scoring of nothing would be good news."""
+    assert main(["doctor", "scoring", "--probes", "0"]) == 2
+    assert "found '0', allowed: a whole number of at least 1" in capsys.readouterr().err
+
+
+def test_a_new_provider_takes_no_name_that_is_installed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of a name can't be told apart, and neither would run."""
+    assert main(["new-provider", "fake", "--into", str(tmp_path / "new")]) == 2
+    assert 'found "fake", which is installed already' in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
