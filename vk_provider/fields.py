@@ -17,8 +17,8 @@ Fed by parsed YAML or JSON; feeds :mod:`vk_provider.settings` and every provider
 from __future__ import annotations
 
 import difflib
-import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeVar
@@ -30,6 +30,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\[\d+\])?")
 _SECRET_KEY = re.compile(r"(?i)key|token|password|passwd|secret|credential")
 _LONGEST_SHOWN = 60
 _ENDLESS = 10**60
+_LARGEST = sys.float_info.max  # infinities and YAML's whole numbers without end are above it
 _HOW_TO_GIVE_A_SECRET = (
     "allowed: {file: PATH}, {env: VARIABLE} or {secretKeyRef: {name: NAME, key: KEY}}"
 )
@@ -68,20 +69,15 @@ def show(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f'"{_printable(value)}"'
+        # One problem is one line, and a terminal obeys what it is shown.
+        cut = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}…"
+        plain = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+        return f'"{"".join(plain)}"'
     if isinstance(value, int) and abs(value) >= _ENDLESS:
         return "a number without end"
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     return "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
-
-
-def _printable(text: str) -> str:
-    # One problem is one line, and a terminal obeys what it is shown.
-    shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in shown
-    )
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
@@ -217,7 +213,7 @@ class Fields(_Level):
         value = self.take(key)
         if value is None:
             return default
-        if _is_number(value) and _is_finite(value) and _within(value, minimum, maximum):
+        if _is_number(value) and abs(value) <= _LARGEST and _within(value, minimum, maximum):
             return float(value)
         self.wrong(key, value, f"a number{_bounds(minimum, maximum)}")
         return default
@@ -322,13 +318,6 @@ def _secret_source(block: Fields) -> SecretSource | None:
 def _is_number(value: object) -> bool:
     # YAML's true and false are Python's 1 and 0, which nobody means as a number.
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # YAML's whole numbers have no end; a float has.
-        return False
 
 
 def _within(value: float, minimum: float | None, maximum: float | None) -> bool:
