@@ -19,10 +19,10 @@ from vk_provider.bursting.descheduler_homecoming import Expected, Program, exami
 from vk_provider.bursting.descheduler_others import examine_other
 from vk_provider.bursting.descheduler_pods import SYSTEM_CRITICAL, Surroundings, stuck
 from vk_provider.bursting.descheduler_policy import VIRTUAL_LABELS, brings_home, profiles
-from vk_provider.bursting.descheduler_shape import shape_problems
 from vk_provider.bursting.limits import HomecomingLimits
 from vk_provider.bursting.picture import VirtualNode
 from vk_provider.bursting.reading import node_view
+from vk_provider.doctor.descheduler_shape import shape_problems
 from vk_provider.doctor.descheduler_sources import (
     Found,
     Key,

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from vk_provider.bursting.descheduler_homecoming import Program
-from vk_provider.bursting.descheduler_shape import shape_problems
+from vk_provider.doctor.descheduler_shape import shape_problems
 from vk_provider.pods.types import Json
 
 POLICY_KIND = "DeschedulerPolicy"

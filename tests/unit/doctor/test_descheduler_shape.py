@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.bursting.descheduler_shape import shape_problems
+from vk_provider.doctor.descheduler_shape import shape_problems
 
 TAINTS = "profiles[0].pluginConfig[0].args.includedTaints"
 
