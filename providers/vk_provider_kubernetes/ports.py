@@ -6,6 +6,7 @@ Fed by ``provider``; speaks the protocol of :mod:`.tunnel` through ``upstream``.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
 import aiohttp
@@ -38,6 +39,7 @@ class RemotePort:
         async with self._reading:
             while not self._tunnel.received and not self._tunnel.ended:
                 await self._receive()
+            await self._settled(lambda: self._tunnel.owes_reason)
         if not self._tunnel.received and self._tunnel.fault and not self._closed:
             raise UnavailableError(self._tunnel.fault)
         chunk = bytes(self._tunnel.received[:CHUNK_BYTES])
@@ -72,12 +74,20 @@ class RemotePort:
         except TimeoutError as error:
             seconds = f"{OPEN_SECONDS:.0f} s"
             raise self._unavailable(f"not taken within {seconds}") from error
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_SECONDS):
-                while not (self._tunnel.received or self._tunnel.ended or self._tunnel.fault):
-                    await self._receive()
+        await self._settled(self._may_be_refused)
         if self._tunnel.fault:
             raise self._unavailable(self._tunnel.fault)
+
+    def _may_be_refused(self) -> bool:
+        tunnel = self._tunnel
+        return tunnel.owes_reason or not (tunnel.received or tunnel.ended or tunnel.fault)
+
+    async def _settled(self, in_doubt: Callable[[], bool]) -> None:
+        """Wait for bad news while there may be some, but not for long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_SECONDS):
+                while in_doubt():
+                    await self._receive()
 
     def _unavailable(self, why: str) -> UnavailableError:
         return UnavailableError(f"port {self._tunnel.port} can't be reached: {why}")

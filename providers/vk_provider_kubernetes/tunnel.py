@@ -48,6 +48,8 @@ class Tunnel:
     ended: bool = False
     fault: str = ""
     received: bytearray = field(default_factory=bytearray)
+    _silent: bool = True
+    _explained: bool = False
     _reader: FrameReader = field(default_factory=lambda: FrameReader(_MAX_CONTROL))
     _words: bytearray = field(default_factory=bytearray)
 
@@ -55,6 +57,14 @@ class Tunnel:
     def is_open(self) -> bool:
         """Whether the far side has taken both streams."""
         return self.accepted >= 2
+
+    @property
+    def owes_reason(self) -> bool:
+        """Whether it ended without a byte, and the stream that would say why has not yet.
+
+        containerd closes the data of a port that nobody listens on first.
+        """
+        return self.ended and self._silent and not self._explained and not self.fault
 
     def begin(self) -> bytes:
         """Open both streams; we write nothing on the one for errors."""
@@ -69,6 +79,7 @@ class Tunnel:
 
     def lost(self, why: str) -> None:
         """The way there is gone."""
+        self._explained = True
         if not self.ended:
             self.ended = True
             self.fault = self.fault or why
@@ -95,6 +106,8 @@ class Tunnel:
                 self._data(stream, payload, fin)
             case Ping(ping_id=number):
                 return control_frame(FrameType.PING, one_word(number))
+            case RstStream(stream_id=stream) if stream == ERROR:
+                self._explained = True
             case RstStream(stream_id=stream) if stream == DATA:
                 self.lost("the far side reset the connection")
             case GoAway():
@@ -107,7 +120,9 @@ class Tunnel:
         if stream == DATA:
             self.received += payload
             self.ended = self.ended or fin
+            self._silent = self._silent and not payload
             return
+        self._explained = self._explained or fin
         room = max(0, _MAX_WORDS - len(self._words))
         self._words += payload[:room]
         if self._words:

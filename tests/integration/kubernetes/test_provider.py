@@ -15,6 +15,7 @@ from aiohttp import web
 from vk_provider_kubernetes.provider import KubernetesProvider, factory
 from vk_provider_kubernetes.references import Reference
 from vk_provider_kubernetes.translate import GATE, translate
+from vk_provider_kubernetes.tunnel import DATA, ERROR, PROTOCOL
 
 from tests.integration.kubernetes.other_cluster import OtherCluster, connected, install_rights
 from tests.integration.kubernetes.proxy import ApiProxy, api_proxy, status
@@ -40,6 +41,7 @@ from vk_provider.provider import IMPLICIT_OFFER, InstanceEvent, ProviderContext
 from vk_provider.streams import ExecRequest
 from vk_provider.testing.builders import CLUSTER_ID, NODE_NAME, make_container, make_resolved_pod
 from vk_provider.testing.contract_client import ScriptedClient
+from vk_provider.wire.spdy_frames import FrameType, control_frame, data_header, one_word
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -443,3 +445,26 @@ async def test_a_field_that_the_other_api_does_not_know_is_refused_by_its_name(
 
     with pytest.raises(RejectedError, match="fieldOfTheFuture"):
         await bench.provider._cluster.writes.create_pod(body)
+
+
+async def test_a_port_that_ends_before_it_says_why_is_unavailable(bench: Bench) -> None:
+    """containerd closes the data of a port that nobody listens on first, and explains then."""
+    reference = await bench.create(make_resolved_pod())
+    taken = [control_frame(FrameType.SYN_REPLY, one_word(each)) for each in (ERROR, DATA)]
+    words = b"connection refused"
+
+    async def refuse(request: web.Request) -> web.StreamResponse | None:
+        if not request.path.endswith("/portforward"):
+            return None
+        socket = web.WebSocketResponse(protocols=[PROTOCOL])
+        await socket.prepare(request)
+        await socket.receive()
+        await socket.send_bytes(b"".join(taken) + data_header(DATA, 0, fin=True))
+        await socket.send_bytes(data_header(ERROR, len(words), fin=True) + words)
+        await socket.receive()
+        return socket
+
+    bench.proxy.interfere = refuse
+
+    with pytest.raises(UnavailableError, match=r"7001.*refused"):
+        await bench.provider.open_port(InstanceRef(str(reference)), 7001)

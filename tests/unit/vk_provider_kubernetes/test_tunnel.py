@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from vk_provider_kubernetes.tunnel import DATA, ERROR, Tunnel
 
 from vk_provider.streams import CHUNK_BYTES
@@ -160,3 +161,41 @@ def test_after_its_end_nothing_is_a_fault() -> None:
     tunnel.lost("closed")
 
     assert tunnel.fault == ""
+
+
+def test_an_end_without_a_byte_owes_a_reason() -> None:
+    """containerd closes the data of a port that nobody listens on before it says so."""
+    tunnel = Tunnel(80)
+
+    tunnel.feed(data(DATA, b"", fin=True))
+    assert tunnel.owes_reason
+
+    tunnel.feed(data(ERROR, b"refused", fin=True))
+    assert not tunnel.owes_reason
+    assert tunnel.fault == "refused"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        data(ERROR, b"", fin=True),
+        control_frame(FrameType.RST_STREAM, two_words(ERROR, 5)),
+        control_frame(FrameType.GOAWAY, two_words(0, 0)),
+    ],
+)
+def test_no_reason_is_owed_once_nobody_can_give_one(last: bytes) -> None:
+    """The stream for errors has ended, or everything has."""
+    tunnel = Tunnel(80)
+
+    tunnel.feed(data(DATA, b"", fin=True) + last)
+
+    assert (tunnel.owes_reason, tunnel.ended, tunnel.fault) == (False, True, "")
+
+
+def test_an_end_after_data_owes_nothing() -> None:
+    """Somebody listened."""
+    tunnel = Tunnel(80)
+
+    tunnel.feed(data(DATA, b"hello") + data(DATA, b"", fin=True))
+
+    assert not tunnel.owes_reason
