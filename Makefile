@@ -16,7 +16,7 @@ DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
 EDITABLE := $(VENV)/.editable-$(shell cat $(LOCK) pyproject.toml | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo story bench bench-streams conformance e2e-official fields fuzz lock clean
+.PHONY: help venv lint style types layers spelling budgets fmt test suites gates unit golden contract integration e2e rig demo story bench bench-streams conformance e2e-official contract-real fields fuzz lock clean
 .NOTPARALLEL:
 
 define header
@@ -140,6 +140,10 @@ conformance: venv rig  ## the official suites against the virtual node
 e2e-official: venv rig  ## Kubernetes' own suite on the virtual node, a real kubelet behind it (as root; 30 minutes)
 	$(call header,the official suite)
 	$(PY) -m tests.official $(if $(INSTALL),--install)
+
+contract-real: venv rig  ## the contract of the other-cluster provider, a real kubelet behind it (as root; 2 minutes)
+	$(call header,the contract on a real kubelet)
+	$(PY) -m tests.official --contract $(if $(INSTALL),--install)
 
 fields: venv  ## write the tables of fields in docs/ anew
 	$(PY) -m tests.fields

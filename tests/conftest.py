@@ -15,6 +15,13 @@ gc.set_threshold(50_000, 20, 100)
 TESTS = Path(__file__).parent
 WITHOUT_SOCKETS = (TESTS / "unit", TESTS / "golden")
 
+# Failures of the shipped contract suite show their values, as those of our own tests do.
+pytest.register_assert_rewrite(
+    "vk_provider.testing.contract",
+    "vk_provider.testing.contract_exec",
+    "vk_provider.testing.contract_streams",
+)
+
 # The rig's fixtures start the control plane only for a test that asks for one.
 pytest_plugins = ["tests.rig.plugin"]
 

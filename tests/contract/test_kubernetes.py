@@ -1,4 +1,8 @@
-"""The other-cluster provider keeps the contract, against a second real control plane."""
+"""The other-cluster provider keeps the contract, against a second real control plane.
+
+Its containers are processes of this machine. `tests/official/contract.py` is the same with a real
+kubelet and containerd.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,9 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.node_under_test import NodeUnderTest
-from tests.integration.kubernetes.other_cluster import (
-    OBEDIENT_FIELDS,
-    OtherCluster,
-    connected,
-    install_rights,
-    other_node,
-)
-from tests.integration.kubernetes.proxy import api_proxy
+from tests.integration.kubernetes.contract_bed import contract_rig
+from tests.integration.kubernetes.other_cluster import OBEDIENT_FIELDS, other_node
 from tests.rig.control_plane import ControlPlane
-from vk_provider.testing.builders import make_resolved_pod
 from vk_provider.testing.contract import ContractRig, ProviderContract
 from vk_provider.testing.contract_streams import StreamContracts
 
@@ -40,21 +37,7 @@ class TestKubernetes(ProviderContract, StreamContracts):
         self, control_plane: ControlPlane, node: NodeUnderTest, namespace: str, tmp_path: Path
     ) -> AsyncIterator[ContractRig]:
         """A namespace over there, behind a proxy that can fail."""
-        token = await install_rights(control_plane, namespace)
-        pod = make_resolved_pod(
-            "odd", hostNetwork=True, volumes=[{"name": "host", "hostPath": {"path": "/dev"}}]
-        )
-        paths = frozenset({"spec.hostNetwork", "spec.volumes[0].hostPath"})
-        async with (
-            api_proxy(control_plane, node) as proxy,
-            connected(proxy, token, namespace, tmp_path) as provider,
-        ):
-            yield ContractRig(
-                provider,
-                OtherCluster(control_plane, proxy, namespace),
-                unsupported=(pod, paths),
-                container_fields=OBEDIENT_FIELDS,
-                fills_in_addresses=True,
-                # Between process and client there are four more sockets than elsewhere.
-                most_buffered_bytes=24 << 20,
-            )
+        async with contract_rig(
+            control_plane, node, namespace, tmp_path, container_fields=OBEDIENT_FIELDS
+        ) as rig:
+            yield rig

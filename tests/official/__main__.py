@@ -1,4 +1,7 @@
-"""Command line: `python -m tests.official`. Exit code 1 if too few reference specs pass."""
+"""Command line: `python -m tests.official`. Exit code 1 if too few reference specs pass.
+
+With `--contract` it is pytest's, which tries the provider's contract on the same node instead.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.official import report, suite
 from tests.official.reference import LISTS, VERSION, specs
@@ -24,6 +29,7 @@ from tests.rig.recipes import CONTROL_PLANE, NODE
 from tests.rig.toolchain import ToolchainError
 
 _ENCLOSED = "--enclosed"
+_CONTRACT = Path(__file__).with_name("contract.py")
 _SECONDS_BETWEEN_WORDS = 60.0
 
 
@@ -31,16 +37,18 @@ def main() -> int:
     """Prepare outside, run inside."""
     chosen = _parser().parse_args()
     wanted = [spec for spec in specs(chosen.list) if re.search(chosen.focus, spec)]
-    if not wanted:
+    if not wanted and not chosen.contract:
         print(f"--focus {chosen.focus!r} names none of the reference specs", file=sys.stderr)
         return 1
     if chosen.enclosed:
         network.prepare()
-        return asyncio.run(_run(wanted, chosen))
+        return _contract(chosen.focus) if chosen.contract else asyncio.run(_run(wanted, chosen))
     try:
         packages.require(install=chosen.install)
         # Before the network is left: a build may have to download.
         builds.build_all([*CONTROL_PLANE, *NODE, "coredns"], VERSION)
+        if chosen.contract:
+            builds.build_all([*CONTROL_PLANE, "kwok"])  # what a bed of the fixtures may want
         images.archives(VERSION)
         return enclosure.run([sys.executable, "-m", "tests.official", _ENCLOSED, *sys.argv[1:]])
     except (BuildError, EnclosureError, MissingPackagesError, ToolchainError, OSError) as error:
@@ -51,6 +59,9 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.official", description=__doc__)
     parser.add_argument(
+        "--contract", action="store_true", help="the provider's contract; --focus is pytest's -k"
+    )
+    parser.add_argument(
         "--focus", default="", metavar="REGEX", help="only specs whose name matches"
     )
     parser.add_argument("--list", default=LISTS[0], choices=LISTS, help="which specs (reference)")
@@ -59,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="copy logs and report there")
     parser.add_argument(_ENCLOSED, action="store_true", help=argparse.SUPPRESS)
     return parser
+
+
+def _contract(focus: str) -> int:
+    """Run pytest inside; SIGTERM ends it in order, as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return int(pytest.main([str(_CONTRACT), "-k", focus]))
 
 
 async def _run(wanted: list[str], chosen: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """The two clusters of a run, on one flat network: home with our node alone, and the one behind it.
 
-Fed by `__main__` inside an enclosure; gives the suite a home cluster whose only node is virtual.
+Fed by `__main__` inside an enclosure; gives the suite a home cluster whose only node is virtual,
+and the provider's contract the other cluster alone.
 """
 
 from __future__ import annotations
@@ -37,10 +38,20 @@ _WITH_ENDPOINTS = ("--endpoint-reconciler-type=lease",)
 
 
 @asynccontextmanager
+async def real_cluster() -> AsyncIterator[RealNode]:
+    """A control plane whose only node is real; gives that node once it is Ready."""
+    async with ControlPlane(version=VERSION, address=network.NODE_ADDRESS, audit=False) as bed:
+        network.prepare_kernel(bed.folder / "kernel")
+        node = RealNode(bed)
+        await node.start()
+        yield node
+
+
+@asynccontextmanager
 async def world() -> AsyncIterator[ControlPlane]:
     """Bring everything up; gives the home cluster once its node is Ready."""
     async with (
-        ControlPlane(version=VERSION, address=network.NODE_ADDRESS, audit=False) as other,
+        real_cluster() as node,
         ControlPlane(
             version=VERSION,
             address=network.HOME_ADDRESS,
@@ -48,11 +59,9 @@ async def world() -> AsyncIterator[ControlPlane]:
             apiserver_args=_WITH_ENDPOINTS,
         ) as home,
     ):
-        network.prepare_kernel(other.folder / "kernel")
-        await RealNode(other).start()
         await services.start_proxy(home, NODE)
         await services.start_dns(home, network.HOME_ADDRESS)
-        await _start_virtual_node(home, other)
+        await _start_virtual_node(home, node.bed)
         yield home
 
 

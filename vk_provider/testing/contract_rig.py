@@ -133,6 +133,9 @@ class ContractRig:
     and ``container_fields`` are laid over every pod and container, for backends that take no plain
     ones. ``fills_in_addresses``: an instance can be told its own address (``status.podIP``).
     ``takes_input``: a container's own process can be given standard input and a terminal.
+    ``ends_commands``: a command ends with its client, and an exec with its process whatever input
+    was left. ``sizes_first``: a terminal has its client's size before its command starts.
+    containerd promises none of the three.
     ``most_buffered_bytes`` may be under way between a process and a client that takes nothing: a
     few chunks of ours, and the buffers of the kernel and the backend, more where there are more
     connections between them.
@@ -145,6 +148,8 @@ class ContractRig:
     container_fields: Json = field(default_factory=dict)
     fills_in_addresses: bool = False
     takes_input: bool = True
+    ends_commands: bool = True
+    sizes_first: bool = True
     most_buffered_bytes: int = 4 << 20
 
     def pod(self, name: str = "app-1", *env: Json) -> ResolvedPod:

@@ -14,12 +14,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 from aiohttp import WSMsgType, web
 
-from tests.e2e.node_under_test import NodeUnderTest
 from tests.rig.control_plane import ControlPlane
 
 BUFFER_BYTES = 256 * 1024
@@ -49,12 +48,23 @@ def is_list(request: web.Request) -> bool:
     return listed and "labelSelector" in request.query and "watch" not in request.query
 
 
+class Kubelet(Protocol):
+    """A node that tells what its pods use."""
+
+    @property
+    def name(self) -> str:
+        """As the API knows it."""
+
+    async def kubelet(self, path: str) -> tuple[int, str]:
+        """GET as an administrator: status and text."""
+
+
 @dataclass
 class ApiProxy:
     """One proxy. ``written`` are the bodies of pods and copies that the API server took."""
 
     bed: ControlPlane
-    node: NodeUnderTest | None = None
+    node: Kubelet | None = None
     url: str = ""
     written: list[dict[str, Any]] = field(default_factory=list)
     interfere: Interference | None = None
@@ -144,7 +154,7 @@ class ApiProxy:
         kind = {"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1"}
         if self.node is None:
             return status(404, "NotFound", "nobody serves metrics.k8s.io")
-        _, summary = await self.node.kubelet("/stats/summary")
+        _, summary = await self.node.kubelet("/stats/summary?only_cpu_and_memory=true")
         usage = {each["podRef"]["uid"]: each for each in json.loads(summary)["pods"]}
         items = [_measured(pod, usage) for pod in pods["items"]]
         return web.json_response({**kind, "items": [item for item in items if item]})
@@ -213,9 +223,7 @@ def _narrow_socket(address: tuple[Any, ...]) -> socket.socket:
 
 
 @asynccontextmanager
-async def api_proxy(
-    bed: ControlPlane, node: NodeUnderTest | None = None
-) -> AsyncIterator[ApiProxy]:
+async def api_proxy(bed: ControlPlane, node: Kubelet | None = None) -> AsyncIterator[ApiProxy]:
     """A proxy that listens on the loopback, in plain HTTP."""
     proxy = ApiProxy(bed, node)
     application = web.Application(client_max_size=1 << 24)

@@ -35,6 +35,7 @@ class RealNode:
 
     def __init__(self, bed: ControlPlane) -> None:
         self.bed = bed
+        self.name = NAME
         self.runtime = ContainerRuntime(bed, bed.kube_version)
         self.folder = bed.folder / "kubelet"
 
@@ -60,6 +61,11 @@ class RealNode:
             await eventually(self._usable, f"node {NAME} Ready", seconds=_READY_SECONDS)
         except TimeoutError as error:
             raise ProcessError(f"{error}\n{self.bed.log_tail('kubelet')}") from error
+
+    async def kubelet(self, path: str) -> tuple[int, str]:
+        """GET from the kubelet, by way of the API server: status and text."""
+        answer = await self.bed.get_json(f"/api/v1/nodes/{NAME}/proxy{path}")
+        return 200, json.dumps(answer)
 
     async def _usable(self) -> bool:
         try:
