@@ -40,15 +40,18 @@ class Least:
             await asyncio.sleep(0.02)
 
 
-async def train_runs(workloads: Workloads, seconds: float = 60.0) -> None:
-    """Wait until the job runs."""
+async def begin_training(workloads: Workloads) -> Json:
+    """Create the job; return it."""
+    return await workloads.create("jobs", training())
+
+
+async def runs(workloads: Workloads, created: Json, seconds: float = 60.0) -> None:
+    """Wait until this very job runs."""
+    selector = f"batch.kubernetes.io/controller-uid={created['metadata']['uid']}"
 
     async def probe() -> bool:
-        pods = await workloads.pods("job-name=train")
-        return any(
-            pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
-            for pod in pods
-        )
+        pods = await workloads.pods(selector)
+        return any(pod["status"]["phase"] == "Running" for pod in pods)
 
     await eventually(probe, "training runs at home", seconds=seconds)
 

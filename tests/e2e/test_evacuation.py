@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.e2e import bursting_stage as stage
 from tests.e2e import controllers
-from tests.e2e.evacuating import GPUS, QUEUE, Least, serving, train_runs, training
+from tests.e2e.evacuating import GPUS, QUEUE, Least, begin_training, runs, serving
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Json, Workloads
 from tests.rig.control_plane import ControlPlane
@@ -104,10 +104,10 @@ async def test_inference_moves_out_before_training_comes_and_home_after_it(
         least = Least(at_queue, node.name)
         _ = await stack.enter_async_context(running(least.run()))
 
-        await at_queue.create("jobs", training())
+        job = await begin_training(at_queue)
         await at_queue.until("deployments", "chat", lambda d: d["spec"]["replicas"] == 2 * GPUS)
         await node.restart()
-        await train_runs(at_queue)
+        await runs(at_queue, job)
 
         assert least.ready == GPUS
         deployment = await _settled(at_queue)
@@ -132,10 +132,20 @@ async def test_at_the_deadline_training_wins(bed: ControlPlane, at_queue: Worklo
     async with _node(bed, 4, **full) as node:
         await serving(node, at_queue)
 
-        await at_queue.create("jobs", training())
-        await train_runs(at_queue)
+        job = await begin_training(at_queue)
+        await runs(at_queue, job)
 
         deployment = await _settled(at_queue)
         assert deployment["spec"]["replicas"] == GPUS
-        said = await at_queue.kubectl("get", "workloads", "-o", "yaml")
-        assert "the deadline of 4 s has passed with" in said
+        assert "the deadline of 4 s has passed with" in await _said(bed, job)
+
+
+async def _said(bed: ControlPlane, job: Json) -> str:
+    """What our check says of this very job."""
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+    for workload in (await bed.request_json("GET", path))["items"]:
+        owners = [owner["uid"] for owner in workload["metadata"].get("ownerReferences", [])]
+        if job["metadata"]["uid"] in owners:
+            checks = workload["status"]["admissionChecks"]
+            return str(next(one["message"] for one in checks if one["name"] == CHECK))
+    return ""

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.e2e import bursting_stage as stage
 from tests.e2e import controllers
-from tests.e2e.evacuating import GPUS, QUEUE, Least, serving, train_runs, training
+from tests.e2e.evacuating import GPUS, QUEUE, Least, begin_training, runs, serving
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Json, Workloads
 from tests.rig.control_plane import ControlPlane
@@ -56,8 +56,7 @@ async def test_a_job_that_a_topology_keeps_out_gets_room(bed: ControlPlane) -> N
         least = Least(workloads, node.name)
         _ = await stack.enter_async_context(running(least.run()))
 
-        await workloads.create("jobs", training())
-        await train_runs(workloads)
+        await runs(workloads, await begin_training(workloads))
 
         assert least.ready == GPUS
         await stage.placed(workloads, node.name, (0, GPUS))

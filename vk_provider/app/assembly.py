@@ -261,7 +261,12 @@ def _door(settings: NodeSettings) -> Door:
 
 
 def _losses(settings: NodeSettings) -> Losses:
-    return Losses(settings.door.first_cooldown_seconds, settings.door.max_cooldown_seconds)
+    door = settings.door
+    return Losses(
+        door.first_cooldown_seconds,
+        door.max_cooldown_seconds,
+        has_elsewhere=len(settings.backends) > 1,
+    )
 
 
 def _storm(settings: NodeSettings) -> StormLimits:

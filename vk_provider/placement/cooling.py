@@ -1,7 +1,7 @@
 """Places that lose instances: one loss is bad luck, two in a row are a reason to look elsewhere.
 
 A backend shows no host, so what is remembered is the backend, the GPU type and the data centre.
-Twice in a row cools the three down for a while that doubles with each further loss; an instance
+Twice in a row cools such a place down for a while that doubles with each further loss; an instance
 that lived long enough clears them. Pure: ``now`` is in steady seconds, jitter in [0, 1).
 Fed by ``loops.threshold`` (how instances ended); read by the walk through the candidates.
 """
@@ -32,14 +32,19 @@ class Loss:
 
 @dataclass(slots=True)
 class Losses:
-    """``first`` and ``cap`` of the cool-downs in seconds, as the door's."""
+    """``first`` and ``cap`` of the cool-downs in seconds, as the door's; ``has_elsewhere``: there
+    is more than one backend."""
 
     first: float = 30.0
     cap: float = 600.0
+    has_elsewhere: bool = True
     _spots: OrderedDict[Spot, Loss] = field(default_factory=OrderedDict)
 
     def lost(self, spot: Spot, now: float, jitter: float) -> None:
-        """An instance there died, vanished or was taken back."""
+        """An instance there died, vanished or was taken back. The only backend is not left for
+        that if it names no places: the next instance may be as good there as anywhere."""
+        if spot[1:] == (None, None) and not self.has_elsewhere:
+            return
         loss = self._spots.setdefault(spot, Loss())
         loss.count += 1
         if loss.count >= IN_A_ROW:

@@ -82,6 +82,17 @@ async def _chunk(reader: asyncio.StreamReader) -> bytes:
         return b""  # the far side of a terminal is gone
 
 
+def _hear_signals() -> None:
+    """Whoever starts us in the background has us ignore Ctrl-C; a command hears it all the same."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _own_terminal() -> None:
+    _hear_signals()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 @dataclass(slots=True)
 class Command:
     """One process and its streams."""
@@ -108,6 +119,7 @@ class Command:
             env=dict(wanted.env),
             cwd=wanted.folder,
             start_new_session=True,
+            preexec_fn=_hear_signals,
         )
         command = cls(process, process.stdin)
         await command._follow(command.stdout, process.stdout)
@@ -129,7 +141,7 @@ class Command:
                     env={"TERM": "xterm-256color", **wanted.env},
                     cwd=wanted.folder,
                     start_new_session=True,
-                    preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                    preexec_fn=_own_terminal,
                 )
             finally:
                 os.close(theirs)

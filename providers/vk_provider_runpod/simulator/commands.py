@@ -24,6 +24,17 @@ CHUNK = 32 * 1024
 _Client = asyncssh.SSHServerProcess[bytes]
 
 
+def _hear_signals() -> None:
+    """Whoever starts us in the background has us ignore Ctrl-C; a command hears it all the same."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _own_terminal() -> None:
+    _hear_signals()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 @dataclass(slots=True, eq=False)
 class Command:
     """One process, and our ends of its input and outputs; a terminal has no stderr of its own."""
@@ -47,7 +58,7 @@ class Command:
         process = await asyncio.create_subprocess_exec(
             "/bin/sh", "-c", line,
             stdin=pipe, stdout=pipe, stderr=pipe,
-            env=login, cwd=folder, start_new_session=True,
+            env=login, cwd=folder, start_new_session=True, preexec_fn=_hear_signals,
         )  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
@@ -66,7 +77,7 @@ class Command:
                     "/bin/sh", "-c", line,
                     stdin=theirs, stdout=theirs, stderr=theirs,
                     env=env, cwd=folder, start_new_session=True,
-                    preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                    preexec_fn=_own_terminal,
                 )  # fmt: skip
             finally:
                 os.close(theirs)

@@ -56,3 +56,12 @@ def test_the_memory_is_bounded() -> None:
         losses.lost(("b", None, str(number)), 0.0, 0.0)
     losses.lost(SPOT, 0.0, 0.0)
     assert not losses.cooled("b", OFFER, 1.0)
+
+
+def test_the_only_backend_without_places_is_not_left() -> None:
+    """Otherwise two losses would close the door on everybody."""
+    losses = Losses(has_elsewhere=False)
+    for _ in range(2):
+        losses.lost(("b", None, None), 0.0, 0.0)
+        losses.lost(SPOT, 0.0, 0.0)
+    assert losses.words("b", 1.0) == "avoided after losses: L40S in EU"
