@@ -447,8 +447,12 @@ async def test_a_field_that_the_other_api_does_not_know_is_refused_by_its_name(
         await bench.provider._cluster.writes.create_pod(body)
 
 
-async def test_a_port_that_ends_before_it_says_why_is_unavailable(bench: Bench) -> None:
-    """containerd closes the data of a port that nobody listens on first, and explains then."""
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_port_that_ends_before_it_says_why_is_unavailable(
+    bench: Bench, is_late: bool
+) -> None:
+    """containerd closes the data of a port that nobody listens on first, and explains then; from
+    far away that comes when the connection has been taken for good."""
     reference = await bench.create(make_resolved_pod())
     taken = [control_frame(FrameType.SYN_REPLY, one_word(each)) for each in (ERROR, DATA)]
     words = b"connection refused"
@@ -459,12 +463,23 @@ async def test_a_port_that_ends_before_it_says_why_is_unavailable(bench: Bench) 
         socket = web.WebSocketResponse(protocols=[PROTOCOL])
         await socket.prepare(request)
         await socket.receive()
-        await socket.send_bytes(b"".join(taken) + data_header(DATA, 0, fin=True))
+        await socket.send_bytes(b"".join(taken))
+        if is_late:
+            await socket.receive()
+        await socket.send_bytes(data_header(DATA, 0, fin=True))
         await socket.send_bytes(data_header(ERROR, len(words), fin=True) + words)
         await socket.receive()
         return socket
 
+    async def talk() -> None:
+        connection = await bench.provider.open_port(InstanceRef(str(reference)), 7001)
+        try:
+            await connection.write(b"hello")
+            await connection.read()
+        finally:
+            await connection.close()
+
     bench.proxy.interfere = refuse
 
-    with pytest.raises(UnavailableError, match=r"7001.*refused"):
-        await bench.provider.open_port(InstanceRef(str(reference)), 7001)
+    with pytest.raises(UnavailableError, match="refused"):
+        await talk()
