@@ -16,9 +16,10 @@ GPUS = 4
 QUEUE = "evacuated"
 
 
-def training() -> Json:
-    """A job that wants every GPU of the home node."""
-    body = job("train", stage.training(GPUS), parallelism=1, completions=1)
+def training(name: str) -> Json:
+    """A job that wants every GPU of the home node. Kueue knows a job's Workload by the job's name,
+    so a name that was used lets the next one in."""
+    body = job(name, stage.training(GPUS), parallelism=1, completions=1)
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": QUEUE}
     body["spec"]["template"]["spec"]["restartPolicy"] = "Never"
     return body
@@ -40,9 +41,9 @@ class Least:
             await asyncio.sleep(0.02)
 
 
-async def begin_training(workloads: Workloads) -> Json:
+async def begin_training(workloads: Workloads, name: str = "train") -> Json:
     """Create the job; return it."""
-    return await workloads.create("jobs", training())
+    return await workloads.create("jobs", training(name))
 
 
 async def runs(workloads: Workloads, created: Json, seconds: float = 60.0) -> None:

@@ -132,7 +132,7 @@ async def test_at_the_deadline_training_wins(bed: ControlPlane, at_queue: Worklo
     async with _node(bed, 4, **full) as node:
         await serving(node, at_queue)
 
-        job = await begin_training(at_queue)
+        job = await begin_training(at_queue, "too-late")
         await runs(at_queue, job)
 
         deployment = await _settled(at_queue)
