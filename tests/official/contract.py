@@ -19,6 +19,7 @@ from tests.integration.kubernetes.contract_bed import contract_rig
 from tests.integration.kubernetes.other_cluster import OBEDIENT, OtherCluster
 from tests.official.world import real_cluster
 from tests.rig.control_plane import ControlPlane
+from tests.rig.real_node import network
 from tests.rig.real_node.node import RealNode
 from vk_provider.pods.types import InstanceRef, Json
 from vk_provider.testing.contract import ContractRig, ProviderContract
@@ -62,6 +63,7 @@ class RealCluster(OtherCluster):
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def node() -> AsyncIterator[RealNode]:
     """The other cluster's only node."""
+    network.narrow_buffers()
     async with real_cluster() as running:
         yield running
 

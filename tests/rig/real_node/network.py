@@ -26,6 +26,10 @@ _KERNEL = {
 """What a kubelet wants set. These are the machine's: it is shown files that say so instead."""
 
 
+_LITTLE = "4096 65536 1048576"
+"""Bytes at least, at first, at most."""
+
+
 def prepare() -> None:
     """Bring the network up, and let mounts of containers be seen by each other."""
     _run("mount", "--make-rshared", "/")
@@ -46,6 +50,15 @@ def prepare_kernel(folder: Path) -> None:
         shown = folder / name.replace("/", ".")
         shown.write_text(f"{value}\n")
         _run("mount", "--bind", str(shown), f"/proc/sys/{name}")
+
+
+def narrow_buffers() -> None:
+    """Let this network hold little for a reader that has stopped.
+
+    A stream crosses it four times, and the kernel would take tens of megabytes on their way.
+    """
+    for name in ("tcp_rmem", "tcp_wmem"):
+        Path(f"/proc/sys/net/ipv4/{name}").write_text(_LITTLE)
 
 
 def _run(*command: str) -> None:
