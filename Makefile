@@ -8,8 +8,9 @@ LOCK := requirements/dev.lock
 CODE := $(wildcard vk_provider providers tests benchmarks)
 PYTEST := $(PY) -m pytest
 COVERED := $(PY) -m coverage run -m pytest
-# End-to-end tests mostly wait, each file on a control plane of its worker's.
-E2E_WORKERS ?= 2
+# Tests with sockets mostly wait; each worker has a control plane of its own.
+WORKERS ?= 2
+SPREAD = -n $(WORKERS) --dist loadfile
 
 # The stamps carry a checksum in their names, so that content and not a timestamp decides what is out of date.
 DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)
@@ -98,16 +99,16 @@ golden: venv  ## translations against recorded pairs
 contract: export PYTHONASYNCIODEBUG := 1
 contract: venv rig  ## the suite that every provider must pass
 	$(call header,contract tests)
-	$(PYTEST) tests/contract
+	$(PYTEST) tests/contract $(SPREAD)
 
 integration: export PYTHONASYNCIODEBUG := 1
 integration: venv rig  ## real sockets and TLS
 	$(call header,integration tests)
-	$(PYTEST) tests/integration
+	$(PYTEST) tests/integration $(SPREAD)
 
 e2e: venv rig  ## a real control plane, kubectl and the command line
 	$(call header,end-to-end tests)
-	$(PYTEST) tests/e2e -n $(E2E_WORKERS) --dist loadfile
+	$(PYTEST) tests/e2e $(SPREAD)
 
 gates: venv
 	$(call header,coverage)
