@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 
@@ -113,10 +114,12 @@ def initial(now: datetime) -> GateState:
     return GateState(Gate.HOLD, now, message="the gate is managed from now on")
 
 
-def _names() -> list[str]:
-    return [one.name for one in fields(GateState)]
+@cache  # every look of every node reads and writes the same few names
+def _names() -> tuple[str, ...]:
+    return tuple(one.name for one in fields(GateState))
 
 
+@cache
 def _key(name: str) -> str:
     head, *rest = name.removeprefix("is_").split("_")
     return _KEYS.get(name, head + "".join(word.capitalize() for word in rest))

@@ -131,7 +131,8 @@ class TinyCluster:
             self.age[uid] += 1
             node = pod.node or self._place()
             is_ready = bool(node) and self.age[uid] > self.cold_start
-            self.pods[uid] = replace(pod, node=node, is_ready=is_ready)
+            if (pod.node, pod.is_ready) != (node, is_ready):
+                self.pods[uid] = replace(pod, node=node, is_ready=is_ready)
 
     def _rank(self, pod: PodView) -> tuple[bool, bool, int]:
         """Whom a ReplicaSet deletes first."""
