@@ -24,6 +24,12 @@ _BAD_REQUEST = 400
 _NODE_USER_SAFE = str.maketrans({":": "_", "/": "_"})
 
 
+def decoded(content_type: str, text: str) -> Any:
+    """An answer as its server declared it: a log is text, whatever a line of it begins with, and
+    though it may be empty."""
+    return json.loads(text) if content_type == "application/json" else text
+
+
 class ApiError(RuntimeError):
     """The API server answered with an error."""
 
@@ -118,7 +124,7 @@ class Access:
         *,
         content_type: str = "application/json",
     ) -> Any:
-        """Send one request as admin; return the decoded answer, or raise ApiError."""
+        """Send one request as admin; return what :func:`decoded` makes of it, or raise ApiError."""
         data = None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type} if data is not None else {}
         async with self._client().request(
@@ -127,7 +133,7 @@ class Access:
             text = await response.text()
             if response.status >= _BAD_REQUEST:
                 raise ApiError(response.status, text)
-        return json.loads(text) if text[:1] in "{[" else text
+        return decoded(response.content_type, text)
 
     async def stream_lines(self, path: str) -> AsyncIterator[str]:
         """The lines of an answer as they come, as admin: a watch, a log that is followed."""
