@@ -168,3 +168,18 @@ async def terminal(kubectl: Kubectl, *arguments: str) -> AsyncIterator[Terminal]
     finally:
         await end(process)
         os.close(ours)
+
+
+async def sit_at(shell: Terminal) -> None:
+    """What a person does at `sh -i`: its first size and a new one, Ctrl-C for the program alone,
+    and an exit code of 3."""
+    shell.type("PS1=; stty size | sed 's/^/size /'\r")
+    await shell.until("size 24 80")
+    shell.resize(100, 40)
+    shell.type("sleep 0.5; stty size | sed 's/^/size /'\r")
+    await shell.until("size 40 100")
+    shell.type("echo go; sleep 300; echo not-this-$?\r")
+    await shell.until("\ngo")
+    await shell.insist(["\x03", "echo code-$((1+1))\r"], "code-2")
+    shell.type("exit 3\r")
+    assert await shell.code() == 3

@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from vk_provider_runpod.simulator import Options, Simulator, running
 
-from tests.e2e.kubectl_streams import SPDY, WEBSOCKET, Kubectl, end, terminal
+from tests.e2e.kubectl_streams import SPDY, WEBSOCKET, Kubectl, end, sit_at, terminal
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Workloads, pod_template
 from tests.rig.control_plane import ControlPlane
@@ -76,16 +76,7 @@ async def test_kubectl_reaches_into_the_container(
     kubectl = Kubectl(workloads, protocol)
 
     async with terminal(kubectl, "exec", "-it", "app", "--", "sh", "-i") as shell:
-        shell.type("PS1=; stty size | sed 's/^/size /'\r")
-        await shell.until("size 24 80")
-        shell.resize(100, 40)
-        shell.type("sleep 0.5; stty size | sed 's/^/size /'\r")
-        await shell.until("size 40 100")
-        shell.type("echo go; sleep 300; echo not-this-$?\r")
-        await shell.until("\ngo")
-        await shell.insist(["\x03", "echo code-$((1+1))\r"], "code-2")
-        shell.type("exit 3\r")
-        assert await shell.code() == 3
+        await sit_at(shell)
 
     script = 'echo "$MODE"; echo err >&2; kill -9 $$'
     answer = await kubectl.run("exec", "app", "--", "sh", "-c", script)

@@ -21,7 +21,7 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.kubectl_streams import SPDY, WEBSOCKET, Kubectl, end, terminal
+from tests.e2e.kubectl_streams import SPDY, WEBSOCKET, Kubectl, end, sit_at, terminal
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.e2e.workloads import Json, Workloads, pod_template, state_of
 from tests.rig.access import ADMIN_GROUP
@@ -115,16 +115,7 @@ async def test_a_terminal(
     async with terminal(
         Kubectl(workloads, protocol), "exec", "-it", "app", "--", "sh", "-i"
     ) as shell:
-        shell.type("PS1=; stty size | sed 's/^/size /'\r")
-        await shell.until("size 24 80")
-        shell.resize(100, 40)
-        shell.type("sleep 0.5; stty size | sed 's/^/size /'\r")
-        await shell.until("size 40 100")
-        shell.type("echo go; sleep 300; echo not-this-$?\r")
-        await shell.until("\ngo")
-        await shell.insist(["\x03", "echo code-$((1+1))\r"], "code-2")
-        shell.type("exit 3\r")
-        assert await shell.code() == 3
+        await sit_at(shell)
 
 
 @PROTOCOLS

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from tests.rig.control_plane import ControlPlane
-from tests.rig.state_metrics import line
+from tests.rig.state_metrics import exporting, line
 
 GPUS = 2
 MODEL = "NVIDIA H100 80GB HBM3"
@@ -88,12 +88,5 @@ class GpuMetrics:
 async def gpu_metrics(bed: ControlPlane) -> AsyncIterator[GpuMetrics]:
     """Serve until left."""
     source = GpuMetrics(bed.free_port())
-    app = web.Application()
-    app.router.add_get("/metrics", source.serve)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", source.port).start()
+    async with exporting(source.port, source.serve):
         yield source
-    finally:
-        await runner.cleanup()

@@ -11,7 +11,7 @@ every scrape, and can be made to err as the real one does after a restart or a w
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from aiohttp import web
 from tests.rig.control_plane import ControlPlane
 
 Json = Mapping[str, Any]
+Serve = Callable[[web.Request], Awaitable[web.Response]]
 PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _SUFFIXES = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 1e3, "M": 1e6}
 _UNITS = {"cpu": "core", "memory": "byte"}
@@ -57,13 +58,20 @@ class StateMetrics:
 async def state_metrics(bed: ControlPlane) -> AsyncIterator[StateMetrics]:
     """Serve until left."""
     source = StateMetrics(bed, bed.free_port())
+    async with exporting(source.port, source.serve):
+        yield source
+
+
+@asynccontextmanager
+async def exporting(port: int, serve: Serve) -> AsyncIterator[None]:
+    """Answer scrapes of `/metrics` on a port of loopback until left."""
     app = web.Application()
-    app.router.add_get("/metrics", source.serve)
+    app.router.add_get("/metrics", serve)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", source.port).start()
-        yield source
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        yield
     finally:
         await runner.cleanup()
 
