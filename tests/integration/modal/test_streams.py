@@ -18,7 +18,7 @@ from tests.integration.modal.test_logs import say
 from tests.rig.pki import Authority
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError, UnavailableError
 from vk_provider.pods.types import InstanceRef
-from vk_provider.streams import AttachRequest
+from vk_provider.streams import AttachRequest, ExecRequest
 from vk_provider.testing.builders import make_container, make_resolved_pod
 from vk_provider.testing.contract_client import ScriptedClient
 
@@ -27,6 +27,18 @@ def end(simulator: Simulator, ref: InstanceRef, status: str, exit_code: int = 0)
     """Let a container end."""
     found = End(STATUSES.index(status), simulator.state.clock.now(), exit_code)
     simulator.state.model.finish(simulator.state.model.sandboxes[ref.id], found)
+
+
+@pytest.mark.parametrize("tty", [False, True])
+async def test_a_command_hears_ctrl_c_whoever_started_us(
+    provider: ModalProvider, deaf: None, tty: bool
+) -> None:
+    """What runs in the background ignores it, and so would all that it starts."""
+    ref, client = await create(provider), ScriptedClient()
+    request = ExecRequest("main", ("sh", "-c", "kill -INT $$; echo deaf"), tty=tty)
+    await provider.exec(ref, request, client)
+
+    assert b"deaf" not in client.stdout
 
 
 async def test_an_attach_keeps_both_outputs_apart(

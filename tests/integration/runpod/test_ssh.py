@@ -87,6 +87,24 @@ async def test_variables_survive_the_way_whatever_they_hold(
         assert await run(provider, ref, 'printf %s "$ODD"') == (0, value.encode())
 
 
+@pytest.mark.parametrize("tty", [False, True])
+async def test_a_command_hears_ctrl_c_whoever_started_us(
+    make_provider: MakeProvider,
+    simulator: Simulator,
+    ssh_block: dict[str, Any],
+    deaf: None,
+    tty: bool,
+) -> None:
+    """What runs in the background ignores it, and so would all that it starts."""
+    async with make_provider(ssh=ssh_block) as provider:
+        ref = await running_pod(provider, simulator)
+        client = ScriptedClient()
+        request = ExecRequest("main", ("sh", "-c", "kill -INT $$; echo deaf"), tty=tty)
+        await provider.exec(ref, request, client)
+
+        assert b"deaf" not in client.stdout
+
+
 async def test_commands_share_a_connection_until_it_is_full(
     make_provider: MakeProvider, simulator: Simulator, ssh_block: dict[str, Any]
 ) -> None:

@@ -84,6 +84,13 @@ def test_room_for_a_tenth_of_those_outside_is_needed() -> None:
     assert moved(roomy, look(Supply(free=(2,)), all_outside=21)) is None
 
 
+def test_quiet_begins_when_training_no_longer_waits() -> None:
+    """There may be room for more than it waits for; nobody comes home in that hope."""
+    waits = step(at(Gate.HOLD, **QUIET), look(Supply((8, 8), training_waiting=1)), RULES, NOW)
+    assert waits.quiet_since is None
+    assert step(waits, look(), RULES, NOW).quiet_since == NOW
+
+
 def test_a_doubted_signal_closes_nothing() -> None:
     """And the clock of the room begins anew."""
     after = step(at(Gate.OPEN, **QUIET), look(trust=DOUBT), RULES, NOW)
