@@ -77,7 +77,8 @@ class Guests:
         return True
 
     def lose(self) -> None:
-        """The keeper has gone, and all of them with it: if it was killed, by us."""
+        """The keeper has gone, and all of them with it: if it was killed, by us. One that it had
+        not yet told of is nobody's: its number died with the keeper."""
         for guest in self.running.values():
             if guest.pid is not None:
                 _kill_session(guest.pid)

@@ -211,8 +211,12 @@ async def test_a_killed_keepers_commands_end(bench: Bench) -> None:
     command = asyncio.create_task(bench.provider.exec(ref, request, client))
     await client.stdout_has(b"\n")
     child = int(client.stdout)
-    link = bench.service.find(ref).link
+    instance = bench.service.find(ref)
+    link = instance.link
     assert link is not None
+    # A command may say something before its keeper says that it has begun.
+    (guest,) = instance.guests.running.values()
+    await guest.begun.wait()
 
     os.kill(link.pid, signal.SIGKILL)
 
