@@ -11,6 +11,8 @@ COVERED := $(PY) -m coverage run -m pytest
 # Tests with sockets mostly wait; each worker has a control plane of its own.
 WORKERS ?= 2
 SPREAD = -n $(WORKERS) --dist loadfile
+# The tests start our programs hundreds of times: each would compile every file anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # The stamps carry a checksum in their names, so that content and not a timestamp decides what is out of date.
 DEPS := $(VENV)/.deps-$(shell cksum < $(LOCK) | cut -d' ' -f1)

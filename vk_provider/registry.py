@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, cast
@@ -70,7 +70,7 @@ def create(backend: BackendSettings, context: ProviderContext) -> Provider:
 
 def _load(group: str, name: str) -> Any:
     entry = _entry(group, name)
-    with _guard(entry, "can't be loaded"):
+    with _guard(lambda: entry, "can't be loaded"):
         return entry.load()
 
 
@@ -98,23 +98,24 @@ def _words(entry: EntryPoint) -> str:
 
 def foreign_code(provider: str, what: str) -> AbstractContextManager[None]:
     """Turns whatever a provider raises in here into a ``ConfigError`` that names it."""
-    return _guard(_entry(PROVIDERS, provider), what)
+    # Which one it is takes a look through all that is installed: only a mistake is worth that.
+    return _guard(lambda: _entry(PROVIDERS, provider), what)
 
 
 @contextmanager
-def _guard(entry: EntryPoint, what: str) -> Iterator[None]:
+def _guard(entry: Callable[[], EntryPoint], what: str) -> Iterator[None]:
     """Turns whatever foreign code raises into one sentence."""
     try:
         yield
     except ConfigError:
         raise
     except ModuleNotFoundError as error:
-        extra = _extra_with(entry, error.name or "")
+        extra = _extra_with(entry(), error.name or "")
         install = f"; install it: pip install '{extra}'" if extra else ""
-        message = f"{_words(entry)} {what}: module {error.name} is missing{install}"
+        message = f"{_words(entry())} {what}: module {error.name} is missing{install}"
         raise ConfigError([message]) from error
     except Exception as error:  # A plugin may raise anything, and none may stop us.
-        message = f"{_words(entry)} {what}: {type(error).__name__}: {error}"
+        message = f"{_words(entry())} {what}: {type(error).__name__}: {error}"
         raise ConfigError([message]) from error
 
 
