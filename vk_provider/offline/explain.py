@@ -19,7 +19,7 @@ from vk_provider.placement.needs import Refused
 from vk_provider.placement.ranking import Circumstances, Policy, rank
 from vk_provider.pods.admission import NodeView, admit, tolerates
 from vk_provider.pods.hints import hints
-from vk_provider.pods.names import MAX_PRICE, MIN_GPU_MEMORY
+from vk_provider.pods.names import GPU_TYPES, MAX_PRICE, MIN_GPU_MEMORY
 from vk_provider.pods.reading import mappings
 from vk_provider.pods.references import ObjectKey, is_token_volume
 from vk_provider.pods.resolve import ResolveInput
@@ -218,7 +218,7 @@ def _offers(
         known = tuple(provider.priced(pod, offer) for offer in known)
     # Of a backend without a catalogue no more will ever be known, and the node judges by that.
     has_catalogue = isinstance(provider, SupportsKnownOffers | SupportsOffers)
-    wishes = _checkable(pod.hints, known) if has_catalogue else pod.hints
+    wishes = _checkable(pod, known) if has_catalogue else pod.hints
     if not candidate.node.capacity:
         # Without a configuration a backend is called like its provider, which no pod can mean.
         wishes = replace(wishes, backends=())
@@ -236,14 +236,20 @@ def _offers(
     return [choice.offer for choice in ranking.choices], ranking.refused, ranking.shortage
 
 
-def _checkable(wishes: PlacementHints, offers: Sequence[Offer]) -> PlacementHints:
+def _checkable(pod: ResolvedPod, offers: Sequence[Offer]) -> PlacementHints:
     """The wishes without those about facts that are not known offline."""
-    unpriced, unsized = _unpriced(offers), _unsized(offers)
+    wishes = pod.hints
     return replace(
         wishes,
-        max_usd_per_hour=None if unpriced else wishes.max_usd_per_hour,
-        min_gpu_memory_gib=None if unsized else wishes.min_gpu_memory_gib,
+        gpu_types=() if _untyped(pod, offers) else wishes.gpu_types,
+        max_usd_per_hour=None if _unpriced(offers) else wishes.max_usd_per_hour,
+        min_gpu_memory_gib=None if _unsized(offers) else wishes.min_gpu_memory_gib,
     )
+
+
+def _untyped(pod: ResolvedPod, offers: Sequence[Offer]) -> bool:
+    """A pod without GPUs is offered none, which is known well enough."""
+    return pod.gpu_count > 0 and any(offer.gpu_type is None for offer in offers)
 
 
 def _unpriced(offers: Sequence[Offer]) -> bool:
@@ -256,6 +262,8 @@ def _unsized(offers: Sequence[Offer]) -> bool:
 
 def _wish_notes(pod: ResolvedPod, offers: Sequence[Offer]) -> Iterator[FieldNote]:
     only_then = "can only be checked with an account or a simulator"
+    if pod.hints.gpu_types and _untyped(pod, offers):
+        yield FieldNote(f"metadata.annotations[{GPU_TYPES}]", only_then)
     if pod.hints.max_usd_per_hour is not None and _unpriced(offers):
         yield FieldNote(f"metadata.annotations[{MAX_PRICE}]", only_then)
     if pod.hints.min_gpu_memory_gib is not None and _unsized(offers):

@@ -188,14 +188,21 @@ def test_a_backend_without_a_catalogue_fulfils_no_wish_about_one() -> None:
 
 
 def test_a_price_that_is_unknown_offline_excludes_nothing() -> None:
-    """The wish can only be checked later, which is said."""
-    wish = '{vk-provider.dev/max-price: "2", vk-provider.dev/min-gpu-memory: 40Gi}'
+    """The wish can only be checked later, which is said; so with every fact of an offer."""
+    wish = (
+        '{vk-provider.dev/max-price: "2", vk-provider.dev/min-gpu-memory: 40Gi, '
+        "vk-provider.dev/gpu-types: NVIDIA L40S}"
+    )
+    gpu = 'resources: {limits: {nvidia.com/gpu: "1"}}'
 
-    one = judgement(deployment(annotations=wish), candidate(Shop()))
+    one = judgement(
+        deployment(container=gpu, annotations=wish), candidate(Catalogue([Offer("any x1")]))
+    )
 
     assert one.can_run
     assert [note.path for note in one.notes] == [
         "spec.x",
+        "metadata.annotations[vk-provider.dev/gpu-types]",
         "metadata.annotations[vk-provider.dev/max-price]",
         "metadata.annotations[vk-provider.dev/min-gpu-memory]",
     ]
