@@ -18,7 +18,7 @@ from vk_provider.faults import ConflictError, InvalidObjectError, KubeError, Kub
 from vk_provider.kube import paths
 from vk_provider.kube.cache import is_newer
 from vk_provider.kube.client import KubeClient
-from vk_provider.loops.registration import register, set_taints
+from vk_provider.loops.registration import register, same_node, set_taints
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.node import names
@@ -110,7 +110,7 @@ class NodeHeartbeat:
         door = self._threshold.view()
         view, now = self._view(door), self._shell.clock.now()
         if self._again:
-            self.node = await self._client.get(paths.node(self._spec.name))
+            self.node = await same_node(self._client, self.node)
         wanted = node_status(self._spec, view, now, self.node.get("status"))
         due = self._again or self._is_due()
         patch = node_status_patch(self.node, wanted, heartbeat=due)
@@ -125,7 +125,7 @@ class NodeHeartbeat:
         closed = str(door.closed) if door.closed is not None else None
         if closed != self._tainted:
             taints = [unavailable(closed)] if closed is not None else []
-            answer = await set_taints(self._client, self._spec.name, taints, DOOR_KEYS)
+            answer = await set_taints(self._client, self.node, taints, DOOR_KEYS)
             self.node = _newest(self.node, answer)
             self._tainted = closed
             logger.info("the door is %s", f"closed: {closed}: {door.message}" if closed else "open")

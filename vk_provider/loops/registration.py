@@ -48,11 +48,17 @@ async def register(client: KubeClient, spec: NodeSpec) -> Json:
 
 
 async def set_taints(
-    client: KubeClient, name: str, wanted: list[dict[str, str]], keys: frozenset[str]
+    client: KubeClient, ours: Json, wanted: list[dict[str, str]], keys: frozenset[str]
 ) -> Json:
-    """Read, edit only the taints with these keys, write; again if somebody wrote in between."""
+    """Read, edit only the taints with these keys, write; again if somebody wrote in between.
+
+    Raises:
+        ConflictError: somebody writes faster than we, or the name is another Node's by now.
+        KubeError: the API server refuses or is away.
+    """
+    name = ours["metadata"]["name"]
     for _ in range(TRIES):
-        node = await client.get(paths.node(name))
+        node = await same_node(client, ours)
         edited = edit(node.get("spec", {}).get("taints"), wanted, keys)
         if edited is None:
             return node
@@ -63,6 +69,15 @@ async def set_taints(
         except ConflictError:
             continue
     raise ConflictError(f"the taints of node {name} change faster than we can edit them", 409)
+
+
+async def same_node(client: KubeClient, ours: Json) -> Json:
+    """This very Node as it is now; ConflictError if another one has its name."""
+    name, uid = ours["metadata"]["name"], ours["metadata"]["uid"]
+    node = await client.get(paths.node(name))
+    if node["metadata"]["uid"] != uid:
+        raise ConflictError(f"node {name} is another one now", 409)
+    return node
 
 
 async def _adopt(client: KubeClient, spec: NodeSpec, node: Json) -> Json:
@@ -79,4 +94,4 @@ async def _adopt(client: KubeClient, spec: NodeSpec, node: Json) -> Json:
         node = await client.patch(paths.node(spec.name), patch)
     permanent = [dict(taint) for taint in spec.taints]
     keys = gone | {str(taint["key"]) for taint in permanent}
-    return await set_taints(client, spec.name, permanent, frozenset(keys))
+    return await set_taints(client, node, permanent, frozenset(keys))

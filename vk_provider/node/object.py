@@ -135,7 +135,7 @@ def adoption_patch(current: Json, spec: NodeSpec) -> dict[str, Any] | None:
         for name in ("labels", "annotations")
         if (missing := _different(metadata.get(name) or {}, wanted[name]))
     }
-    return {"metadata": changed} if changed else None
+    return _of_this_node(current, changed) if changed else None
 
 
 def leftovers(current: Json, spec: NodeSpec) -> tuple[frozenset[str], dict[str, None]]:
@@ -156,6 +156,12 @@ def _different(current: Json, wanted: Json) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if current.get(name) != value}
 
 
+def _of_this_node(current: Json, changed: Json) -> dict[str, Any]:
+    """A patch of the metadata that is refused when the name belongs to another Node meanwhile."""
+    uid = (current.get("metadata") or {}).get("uid")
+    return {"metadata": {**({"uid": uid} if uid else {}), **changed}}
+
+
 def annotations_patch(current: Json, view: NodeView) -> dict[str, Any] | None:
     """The annotations that ``kubectl describe node`` shows to people, where they differ; null
     removes one, also those of backends that are configured no longer."""
@@ -168,7 +174,7 @@ def annotations_patch(current: Json, view: NodeView) -> dict[str, Any] | None:
         names.SPENT: view.spent,
     }
     changed = _different(found, wanted)
-    return {"metadata": {"annotations": changed}} if changed else None
+    return _of_this_node(current, {"annotations": changed}) if changed else None
 
 
 def node_status(

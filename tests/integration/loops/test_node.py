@@ -45,14 +45,16 @@ async def test_a_deleted_node_is_registered_anew() -> None:
 
 
 async def test_a_node_made_anew_by_somebody_is_adopted_if_it_is_ours() -> None:
-    """The same name with another UID: the PATCH is refused, the Node is read again."""
+    """The same name with another UID, and our mark alone: it gets all that is ours."""
     async with Bench() as bench:
         ours = bench.api.store.remove("nodes", "", NODE)
-        metadata = {k: v for k, v in ours["metadata"].items() if k != "uid"}
+        metadata = {k: v for k, v in ours["metadata"].items() if k not in ("uid", "labels")}
         made = bench.api.store.put("nodes", {**ours, "metadata": metadata, "status": {}})
         await bench.settle(320)
         node = bench.api.get("nodes", NODE, "") or {}
         assert bench.heartbeat.node["metadata"]["uid"] == made["metadata"]["uid"]
+        assert bench.node.threshold.node_uid == made["metadata"]["uid"]
+        assert node["metadata"]["labels"] == ours["metadata"]["labels"]
         assert node["status"]["conditions"]
 
 
@@ -62,6 +64,20 @@ async def test_a_foreign_node_ends_the_work_with_a_clear_message() -> None:
     bench.api.store.put("nodes", {"kind": "Node", "metadata": {"name": NODE}})
     with pytest.raises(ConfigError, match="was not made by vk-provider"):
         await bench.start()
+
+
+async def test_a_foreign_node_that_takes_the_name_later_is_left_alone() -> None:
+    """Nothing is written to it, neither status nor annotations nor a closed door's taint."""
+    bench = Bench({"fake": {"offers": [{"name": "cpu", "capacity": 0}]}})
+    await bench.start()
+    bench.api.store.remove("nodes", "", NODE)
+    theirs = {"kind": "Node", "metadata": {"name": NODE, "uid": "theirs"}}
+    theirs = bench.api.store.put("nodes", theirs)
+    bench.bind("web")
+    await bench.settle(320)
+    with pytest.raises(ConfigError, match="was not made by vk-provider"):
+        await bench.stop()
+    assert bench.api.get("nodes", NODE, "") == theirs
 
 
 async def test_a_registration_that_is_refused_is_tried_again() -> None:
@@ -92,7 +108,7 @@ async def test_somebody_who_edits_taints_beside_us_keeps_theirs() -> None:
         bench.api.store.put("nodes", {**node, "spec": {**node["spec"], "taints": [theirs]}})
         bench.api.refuse("PATCH", "/nodes/burst", 409)
         ours = {"key": "vk-provider.dev/unavailable", "value": "capacity", "effect": "NoSchedule"}
-        await set_taints(bench.client, NODE, [ours], OUR_KEYS)
+        await set_taints(bench.client, node, [ours], OUR_KEYS)
         assert set(bench.taints()) == {"theirs", "vk-provider.dev/unavailable"}
 
 
@@ -102,7 +118,15 @@ async def test_taints_that_never_hold_still_are_a_conflict() -> None:
         bench.api.refuse("PATCH", "/nodes/burst", *[409] * 50)
         ours = {"key": "vk-provider.dev/unavailable", "value": "capacity", "effect": "NoSchedule"}
         with pytest.raises(ConflictError):
-            await set_taints(bench.client, NODE, [ours], OUR_KEYS)
+            await set_taints(bench.client, bench.heartbeat.node, [ours], OUR_KEYS)
+
+
+async def test_taints_are_not_set_on_a_node_that_took_the_name() -> None:
+    """Between two looks at it."""
+    async with Bench() as bench:
+        ours = {**bench.heartbeat.node, "metadata": {"name": NODE, "uid": "gone"}}
+        with pytest.raises(ConflictError, match="is another one now"):
+            await set_taints(bench.client, ours, [], OUR_KEYS)
 
 
 async def test_the_lease_is_renewed_every_ten_seconds() -> None:

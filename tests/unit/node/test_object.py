@@ -199,12 +199,13 @@ def test_websockets_are_declared_where_they_are_understood(api_server: str, decl
 
 
 def test_annotations_follow_backends_and_door() -> None:
-    """Those of former backends go; nothing new is no patch."""
-    node = {"metadata": {"annotations": {"vk-provider.dev/backend-gone": "x"}}}
+    """Those of former backends go; nothing new is no patch, and none hits another Node."""
+    node = {"metadata": {"uid": "u1", "annotations": {"vk-provider.dev/backend-gone": "x"}}}
     view = NodeView(closed_reason="capacity", closed_message="no L40S", backends=VIEW.backends)
     patch = annotations_patch(node, view)
 
     assert patch is not None
+    assert patch["metadata"]["uid"] == "u1"
     notes = patch["metadata"]["annotations"]
     assert notes["vk-provider.dev/backend-gone"] is None
     assert notes["vk-provider.dev/door"] == "closed: capacity: no L40S"
