@@ -11,10 +11,7 @@ from vk_provider.loops.experience import Experience
 from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.pods import desired
-from vk_provider.pods.events import FailedReason
 from vk_provider.pods.types import PodUID
-
-_OURS = frozenset(str(reason) for reason in FailedReason)
 
 
 async def take_pods_in(
@@ -36,8 +33,8 @@ def _remember_failures(cache: PodCache, pace: Pace, clock: Clock) -> None:
     now = clock.now()
     failures = []
     for pod in cache.pods():
-        at = desired.ended_at(pod)
-        if pod.get("status", {}).get("reason") in _OURS and at is not None:
+        at = desired.failed_at(pod)
+        if at is not None:
             failures.append(((now - at).total_seconds(), pod))
     for ago, pod in sorted(failures, key=lambda each: each[0], reverse=True):
         uid = PodUID(pod["metadata"]["uid"])

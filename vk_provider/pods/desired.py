@@ -11,7 +11,9 @@ import re
 from datetime import UTC, datetime
 
 from vk_provider.pods import names
+from vk_provider.pods.conditions import DISRUPTION, READY, TERMINATION_BY_KUBELET
 from vk_provider.pods.container_facts import has_started as container_has_started
+from vk_provider.pods.events import FailedReason
 from vk_provider.pods.hints import annotations_of as annotations_of
 from vk_provider.pods.hints import hints as hints
 from vk_provider.pods.hints import placement as placement
@@ -156,12 +158,21 @@ def start_seconds(pod: Json) -> float | None:
     return max(0.0, (min(known) - begun).total_seconds())
 
 
-def ended_at(pod: Json) -> datetime | None:
-    """When a terminal pod ended: its Ready condition became False then, if it ever said more."""
-    for _, condition in mappings(mapping(pod, "status"), "conditions"):
-        if condition.get("type") == "Ready":
-            return parse_time(text(condition, "lastTransitionTime"))
-    return None
+def failed_at(pod: Json) -> datetime | None:
+    """When a node of ours marked the pod Failed; None where nobody did, or somebody else.
+
+    A pod that is being deleted ends as Failed without having failed.
+    """
+    status = mapping(pod, "status")
+    conditions = {text(one, "type"): one for _, one in mappings(status, "conditions")}
+    disruption = conditions.get(DISRUPTION, {})
+    is_disrupted_here = text(disruption, "reason") == TERMINATION_BY_KUBELET
+    is_ours = is_disrupted_here or text(status, "reason") in ("", *FailedReason)
+    if phase(pod) != "Failed" or is_terminating(pod) or not is_ours:
+        return None
+    # Ready may have been False all the time; our DisruptionTarget came with the phase.
+    shown = disruption if is_disrupted_here else conditions.get(READY, {})
+    return parse_time(text(shown, "lastTransitionTime"))
 
 
 def generation(pod: Json) -> int:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.integration.loops.bench import START, Bench, pod
-from vk_provider.testing.builders import uid_of
+from vk_provider.testing.builders import make_container, uid_of
 from vk_provider.testing.fake import FakeBackend
 
 FULL = {"fake": {"offers": [{"name": "cpu", "capacity": 0}], "createSeconds": 1}}
@@ -138,7 +140,9 @@ async def test_the_storm_guard_paces_a_crash_loop() -> None:
         assert "BackOff" in bench.api.events()
 
 
-def failed_pod(name: str, seconds_ago: int, reason: str = "ContainerExited") -> dict[str, Any]:
+def failed_pod(
+    name: str, seconds_ago: int, reason: str | None = "ContainerExited"
+) -> dict[str, Any]:
     """A pod that a predecessor of ours marked Failed."""
     at = START.replace(year=2025, month=12, day=31, hour=23, minute=59, second=60 - seconds_ago)
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": at.isoformat()}
@@ -146,17 +150,36 @@ def failed_pod(name: str, seconds_ago: int, reason: str = "ContainerExited") -> 
     return {**pod(name), "status": status}
 
 
-async def test_the_storm_guard_remembers_over_a_restart() -> None:
-    """Its memory are the Failed pods: five of one owner a moment ago hold the sixth."""
+@pytest.mark.parametrize("reason", ["ContainerExited", None])
+async def test_the_storm_guard_remembers_over_a_restart(reason: str | None) -> None:
+    """Its memory are the Failed pods: five of one owner a moment ago hold the sixth. So do those
+    whose container failed, which have no reason."""
     bench = Bench()
     for number in range(5):
-        bench.api.store.put("pods", failed_pod(f"old-{number}", seconds_ago=5))
+        bench.api.store.put("pods", failed_pod(f"old-{number}", 5, reason))
     bench.bind("new")
     bench.bind("other", metadata={"ownerReferences": []})
     await bench.start()
     await bench.until(lambda: bench.phase("other") == "Running")
     assert bench.waiting("new")["reason"] == "CreateBackOff"
     await bench.until(lambda: bench.phase("new") == "Running")
+    await bench.stop()
+
+
+async def test_what_was_refused_on_sight_is_remembered_over_a_restart() -> None:
+    """Also long after it came, and for want of any resource."""
+    containers = [make_container(resources={"requests": {"cpu": "2k"}})]
+    bench = Bench()
+    await bench.start()
+    for number in range(5):
+        bench.bind(f"old-{number}", containers=containers)
+    await bench.until(lambda: bench.api.phases()["Failed"] == 5)
+    assert bench.reason("old-0") == "OutOfcpu"
+    await bench.stop()
+    bench.bind("new")
+    await bench.start()
+    await bench.until(lambda: bool(bench.waiting("new")))
+    assert bench.waiting("new")["reason"] == "CreateBackOff"
     await bench.stop()
 
 

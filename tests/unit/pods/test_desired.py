@@ -152,12 +152,39 @@ def test_an_ordinal_is_a_statefulsets_pod() -> None:
     assert desired.full_name(pod) == "ns/db-0"
 
 
-def test_a_pod_ended_when_its_ready_condition_last_moved() -> None:
-    """Without one nobody knows."""
-    other = {"type": "Initialized", "lastTransitionTime": "2023-01-01T00:00:00Z"}
-    ready = {"type": "Ready", "lastTransitionTime": "2024-05-01T00:00:00Z"}
+ENDED = {"type": "Ready", "lastTransitionTime": "2024-05-01T00:00:00Z"}
+DISRUPTED = {
+    "type": "DisruptionTarget",
+    "reason": "TerminationByKubelet",
+    "lastTransitionTime": "2024-05-01T00:30:00Z",
+}
 
-    assert desired.ended_at({"status": {"conditions": [other, ready]}}) == datetime(
-        2024, 5, 1, tzinfo=UTC
-    )
-    assert desired.ended_at({"status": {"conditions": [other]}}) is None
+
+@pytest.mark.parametrize(
+    ("status", "minute"),
+    [
+        ({"phase": "Failed", "reason": "ContainerExited", "conditions": [ENDED]}, 0),
+        ({"phase": "Failed", "conditions": [ENDED]}, 0),
+        ({"phase": "Failed", "reason": "OutOfpods", "conditions": [ENDED, DISRUPTED]}, 30),
+        ({"phase": "Failed", "reason": "OutOfpods", "conditions": [ENDED]}, None),
+        ({"phase": "Failed", "reason": "ContainerExited"}, None),
+        ({"phase": "Running", "conditions": [ENDED]}, None),
+        ({"phase": "Failed", "reason": "Evicted", "conditions": [ENDED]}, None),
+        (
+            {
+                "phase": "Failed",
+                "reason": "Evicted",
+                "conditions": [ENDED, {**DISRUPTED, "reason": "EvictionByEvictionAPI"}],
+            },
+            None,
+        ),
+    ],
+)
+def test_when_we_failed_a_pod(status: dict[str, Any], minute: int | None) -> None:
+    """By the condition that came with the phase, else when it was no longer Ready; not a failure
+    of others, nor the phase that a deleted pod leaves with."""
+    at = datetime(2024, 5, 1, 0, minute, tzinfo=UTC) if minute is not None else None
+
+    assert desired.failed_at({"status": status}) == at
+    leaving = {"deletionTimestamp": "2024-05-01T00:00:00Z"}
+    assert desired.failed_at({"metadata": leaving, "status": status}) is None
