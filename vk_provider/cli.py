@@ -27,7 +27,7 @@ from vk_provider.pods.gpus import gpu_request
 from vk_provider.registry import SIMULATORS, installed, load_simulator
 from vk_provider.scaffold import new_provider
 from vk_provider.settings import NodeSettings
-from vk_provider.settings_file import load_settings
+from vk_provider.settings_file import Settings, load_settings
 from vk_provider.yaml_documents import Complaint, read_documents
 
 DONE, FAULT, MISUSE = 0, 1, 2
@@ -87,13 +87,20 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    settings = load_settings(_files(arguments.file))
+    settings = _load(arguments.file)
     for node in settings.nodes:
         say(_summary(node))
     if settings.bursting is not None:
         source = settings.bursting.source
         say(f"{source}: bursting is valid" if source else "bursting: the defaults apply")
     return DONE
+
+
+def _load(files: Sequence[str]) -> Settings:
+    settings = load_settings(_files(files))
+    for doubt in settings.doubts:
+        complain(doubt)
+    return settings
 
 
 def _summary(node: NodeSettings) -> str:
@@ -114,7 +121,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if complaints:
         raise ConfigError(str(complaint) for complaint in complaints)
     if arguments.config:
-        candidates = configured(load_settings(_files(arguments.config)).nodes)
+        candidates = configured(_load(arguments.config).nodes)
     elif arguments.online:
         raise ConfigError(["--online needs --config: whose account is to be asked?"])
     else:

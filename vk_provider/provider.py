@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, Self, runtime_checkable
 
+from vk_provider.doubts import Doubt
 from vk_provider.faults import FieldProblem
 from vk_provider.placement.reports import Report as SpendReport
 from vk_provider.pods.types import (
@@ -65,6 +66,7 @@ __all__ = [
     "ContainerObservation",
     "ContainerState",
     "ContainerStats",
+    "Doubt",
     "EndCause",
     "ExecRequest",
     "Explanation",
@@ -93,6 +95,7 @@ __all__ = [
     "Stamp",
     "Stock",
     "SupportsAttach",
+    "SupportsDoubts",
     "SupportsExec",
     "SupportsKnownOffers",
     "SupportsLogs",
@@ -268,6 +271,14 @@ class SupportsEvents(Protocol):
     def watch_events(self) -> AsyncIterator[InstanceEvent]:
         """What is told from now on, instances of others included; ends or raises as
         ``watch_instances``."""
+
+
+@runtime_checkable
+class SupportsDoubts(Protocol):
+    """Knows names, and so sees in its configuration what is valid and may yet be a slip."""
+
+    def doubts(self) -> Sequence[Doubt]:
+        """What a person should look at again; nothing is refused. No I/O."""
 
 
 @runtime_checkable

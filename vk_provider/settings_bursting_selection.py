@@ -7,6 +7,7 @@ Fed by :mod:`vk_provider.settings_bursting`; the value is
 from __future__ import annotations
 
 from vk_provider.bursting.picture import Selection
+from vk_provider.doubts import misspelt_device
 from vk_provider.fields import Fields
 
 
@@ -17,8 +18,11 @@ def parse_selection(spec: Fields) -> Selection:
     labels = inference.mapping("labels")
     if inference.has("labels") and not labels:
         inference.refuse("labels", "found nothing, allowed: at least one label")
+    resource = spec.text("resource", usual.resource)
+    if (doubt := misspelt_device(spec.at("resource"), resource)) is not None:
+        spec.problems.append(doubt)
     selection = Selection(
-        resource=spec.text("resource", usual.resource),
+        resource=resource,
         home=home.mapping("nodeSelector"),
         inference=labels or usual.inference,
         priority_classes=frozenset(

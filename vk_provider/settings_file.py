@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vk_provider import __version__
+from vk_provider.doubts import Doubt
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields, show
-from vk_provider.provider import ProviderContext, ReadClaim
-from vk_provider.registry import create
+from vk_provider.provider import ProviderContext, ReadClaim, SupportsDoubts
+from vk_provider.registry import create, foreign_code
 from vk_provider.secrets import ReadSecret
 from vk_provider.settings import BackendSettings, NodeSettings
 from vk_provider.settings_bursting import (
@@ -35,10 +36,12 @@ _Ruled = tuple[Document, BurstingSettings]
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All of one process. ``bursting`` is None where nothing is asked of the bursting side; the
-    defaults where a node takes part and no document says how."""
+    defaults where a node takes part and no document says how. ``doubts``: what is valid and may
+    yet be a slip, a sentence each, with its place."""
 
     nodes: tuple[NodeSettings, ...]
     bursting: BurstingSettings | None = None
+    doubts: tuple[str, ...] = ()
 
 
 def load_settings(files: Sequence[str]) -> Settings:
@@ -56,9 +59,10 @@ def load_settings(files: Sequence[str]) -> Settings:
     complaints += _clashes(nodes)
     complaints += _one_rule(rules, nodes, complaints)
     complaints += _too_hasty(rules, nodes)
-    if complaints:
-        raise ConfigError(str(complaint) for complaint in _in_order(files, complaints))
-    return Settings(tuple(node for _, node in nodes), _bursting(nodes, rules))
+    told = tuple(str(complaint) for complaint in _in_order(files, complaints))
+    if any(not complaint.is_doubt for complaint in complaints):
+        raise ConfigError(told)
+    return Settings(tuple(node for _, node in nodes), _bursting(nodes, rules), told)
 
 
 def _sort(
@@ -111,7 +115,8 @@ def _parse(
     found = _of_its_kind(document, problems)
     for problem in problems:
         line = document.line_of(problem.path)
-        complaints.append(Complaint(document.file, line, str(problem)))
+        is_doubt = isinstance(problem, Doubt)
+        complaints.append(Complaint(document.file, line, str(problem), is_doubt))
     return found
 
 
@@ -142,7 +147,11 @@ def _provider_problems(node: NodeSettings, backend: BackendSettings) -> list[Fie
     if not backend.provider:
         return []
     try:
-        create(backend, provider_context(node, backend))
+        provider = create(backend, provider_context(node, backend))
+        if not isinstance(provider, SupportsDoubts):
+            return []
+        with foreign_code(backend.provider, "failed on its configuration"):
+            return list(provider.doubts())
     except ConfigError as error:
         return [
             problem
@@ -150,7 +159,6 @@ def _provider_problems(node: NodeSettings, backend: BackendSettings) -> list[Fie
             else FieldProblem(backend.config_path, problem)
             for problem in error.problems
         ]
-    return []
 
 
 def _clashes(parsed: Sequence[_Parsed]) -> list[Complaint]:
@@ -183,7 +191,7 @@ def _one_rule(
         message = f"found a second document of kind {BURSTING_KIND}, the first is at"
         place = f"{first.file}:{first.line}; allowed: one"
         found.append(Complaint(document.file, document.line, f"{message} {place}"))
-    if rules and not nodes and not complaints:
+    if rules and not nodes and all(complaint.is_doubt for complaint in complaints):
         document = rules[0][0]
         message = f"no document of kind {KIND} beside it; allowed: at least one"
         found.append(Complaint(document.file, document.line, message))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from vk_provider.doubts import GPU_RESOURCES, either, misspelt_device, resembling
 from vk_provider.faults import FieldProblem
 from vk_provider.fields import Fields, join_path
 from vk_provider.quantities import parse
@@ -38,6 +39,8 @@ _QUALIFIED_NAME = rf"({DNS_SUBDOMAIN}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OWN_TAINTS = ("vk-provider.dev/unavailable", "vk-provider.dev/gate")
 _NEEDED_RESOURCES = ("cpu", "memory", "pods")
+_PLAIN_RESOURCES = (*_NEEDED_RESOURCES, "ephemeral-storage")
+_PLAIN_PREFIXES = ("hugepages-", "attachable-volumes-")
 
 
 def parse_node(
@@ -86,11 +89,25 @@ def _capacity(spec: Fields) -> Mapping[str, str]:
             message = 'missing, must be given; allowed: a quantity such as "64"'
             spec.problems.append(FieldProblem(f"{spec.at('capacity')}.{resource}", message))
     for resource, text in capacity.items():
-        wrong = _quantity_problem(resource, text)
-        if wrong:
-            path = join_path(spec.at("capacity"), resource)
+        path = join_path(spec.at("capacity"), resource)
+        if (wrong := _quantity_problem(resource, text)) is not None:
             spec.problems.append(FieldProblem(path, f'found "{text}", allowed: {wrong}'))
+        if (wrong := _resource_problem(resource)) is not None:
+            spec.problems.append(FieldProblem(path, wrong))
+        elif (doubt := misspelt_device(path, resource)) is not None:
+            spec.problems.append(doubt)
     return capacity
+
+
+def _resource_problem(resource: str) -> str | None:
+    """Why no pod could ever ask for it, or None. A device's name has its maker's domain."""
+    if resource in _PLAIN_RESOURCES or resource.startswith(_PLAIN_PREFIXES):
+        return None
+    if "/" in resource and re.fullmatch(_QUALIFIED_NAME, resource):
+        return None
+    meant = resembling(resource, (*_PLAIN_RESOURCES, *GPU_RESOURCES))
+    hint = f"did you mean {either(meant)}?" if meant else "valid: DOMAIN/NAME for a device"
+    return f"not a resource that a pod can ask for; {hint}"
 
 
 def _quantity_problem(resource: str, text: str) -> str | None:

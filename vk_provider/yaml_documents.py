@@ -42,15 +42,16 @@ class Document:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Complaint:
-    """What is wrong on one line of one file."""
+    """What is wrong on one line of one file, or (``is_doubt``) may be."""
 
     file: str
     line: int
     message: str
+    is_doubt: bool = False
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.message}"
+        return f"{place}: {'warning: ' if self.is_doubt else ''}{self.message}"
 
 
 class _Loader(yaml.SafeLoader):

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from vk_provider.doubts import Doubt, unheard, unknown
 from vk_provider.faults import ConfigError, FieldProblem
-from vk_provider.fields import Fields
+from vk_provider.fields import Fields, join_path
 from vk_provider.secrets import SecretSource
-from vk_provider_modal.gpus import DEFAULT_TYPES
+from vk_provider_modal.gpus import BARE_RATES, DEFAULT_TYPES, KNOWN
 
 MOST_LIFETIME_SECONDS = 86_400
 """Modal ends a sandbox after 24 hours, and nothing extends it."""
@@ -33,7 +34,7 @@ class ModalConfig:
 
     ``base_url`` None is the SDK's own default. ``app`` None: one App per cluster, named after it.
     ``volumes`` maps a claim's name to a Modal Volume; ``usd_per_hour`` a GPU type to a price that
-    wins over the account's live table.
+    wins over the account's live table. ``doubts``: names that may be slips.
     """
 
     token_id: SecretSource | None
@@ -58,6 +59,7 @@ class ModalConfig:
     create_burst: int = 150
     force_build: bool = False
     files_wrapper: bool = False
+    doubts: tuple[Doubt, ...] = ()
 
 
 def parse_config(config: Mapping[str, Any], path: str) -> ModalConfig:
@@ -98,7 +100,19 @@ def parse_config(config: Mapping[str, Any], path: str) -> ModalConfig:
     fields.done()
     if problems:
         raise ConfigError(problems)
-    return parsed
+    return replace(parsed, doubts=tuple(_doubts(fields, parsed)))
+
+
+def _doubts(fields: Fields, parsed: ModalConfig) -> Iterator[Doubt]:
+    """GPU types that the documentation does not name, and prices of what nobody asks for."""
+    names = [word.strip().upper() for word in fields.texts("gpuTypes")]
+    yield from unheard(fields.at("gpuTypes"), names, tuple(KNOWN), "GPU types of Modal")
+    priced = (*KNOWN, *parsed.gpu_types, *BARE_RATES)
+    for name in fields.child("usdPerHour").raw():
+        path = join_path(fields.at("usdPerHour"), name)
+        doubt = unknown(path, name.upper(), priced, "things of Modal with a price")
+        if doubt is not None:
+            yield doubt
 
 
 def _base_url(fields: Fields) -> str | None:

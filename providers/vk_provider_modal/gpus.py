@@ -47,6 +47,9 @@ DEFAULT_TYPES = (
 )  # fmt: skip
 """One name for each card; the aliases are for whoever asks for them."""
 
+BARE_RATES = ("CPU", "MEMORY")
+"""What has a price besides."""
+
 
 def gpu_type(name: str) -> GpuType:
     """What is known of a type; a name that is newer than this table is taken at its word."""

@@ -14,6 +14,7 @@ from vk_provider.faults import InstanceNotFoundError, NotSupportedError, Rejecte
 from vk_provider.provider import (
     AttachRequest,
     ContainerIO,
+    Doubt,
     ExecRequest,
     Explanation,
     InstanceRef,
@@ -73,6 +74,10 @@ class _Market(_Streams):
         self._config = config
         self._rates = pricing.rates_of({}, config)
         """What cores and memory cost, as the account last told."""
+
+    def doubts(self) -> Sequence[Doubt]:
+        """Names of the configuration that Modal is not known to have."""
+        return self._config.doubts
 
     async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
         rates: Mapping[str, str] = {}

@@ -5,18 +5,20 @@ Fed by ``spec.backends[].config``; feeds ``translate``, ``offers`` and ``client`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from vk_provider.doubts import Doubt
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields
 from vk_provider.secrets import SecretSource
+from vk_provider_runpod.doubts import KNOWN, doubts_about
+from vk_provider_runpod.names import CPU_FLAVOURS
 
 DEFAULT_BASE_URL = "https://api.runpod.io"
 SECURE, COMMUNITY = "SECURE", "COMMUNITY"
-CPU_FLAVOURS = ("cpu5c", "cpu3c", "cpu5g", "cpu3g", "cpu5m", "cpu3m")
 _CUDA = r"\d+\.\d+"
 
 
@@ -38,7 +40,7 @@ class RunPodConfig:
 
     ``gpu_types`` empty: every NVIDIA type of the catalogue. ``data_centers`` empty: RunPod
     chooses. ``container_disk_gb`` holds image and writable layer; what a pod asks for as
-    ephemeral storage comes on top.
+    ephemeral storage comes on top. ``doubts``: names in the lists that may be slips.
     """
 
     api_key: SecretSource | None
@@ -58,6 +60,7 @@ class RunPodConfig:
     request_timeout_seconds: float = 20.0
     files_wrapper: bool = False
     ssh: SshConfig | None = None
+    doubts: tuple[Doubt, ...] = ()
 
 
 def parse_config(config: Mapping[str, Any], path: str) -> RunPodConfig:
@@ -88,7 +91,14 @@ def parse_config(config: Mapping[str, Any], path: str) -> RunPodConfig:
     fields.done()
     if problems:
         raise ConfigError(problems)
-    return parsed
+    return replace(parsed, doubts=tuple(_doubts(fields)))
+
+
+def _doubts(fields: Fields) -> Iterator[Doubt]:
+    for key in KNOWN:
+        names = [word.strip() for word in fields.texts(key)]
+        upper = key == "dataCenters"
+        yield from doubts_about(fields.path, key, [n.upper() if upper else n for n in names])
 
 
 def _ssh(fields: Fields) -> SshConfig | None:

@@ -7,18 +7,23 @@ Fed by the core; rests on ``offers`` (pure) and ``client``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from vk_provider.doubts import Doubt
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Offer, ResolvedPod
 from vk_provider_runpod import offers
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.config import RunPodConfig
+from vk_provider_runpod.doubts import not_sold
 from vk_provider_runpod.memory import Memory
 from vk_provider_runpod.streams import RunPodStreams, Shells
 from vk_provider_runpod.translate import vcpus_of
+
+logger = logging.getLogger(__name__)
 
 
 class RunPodShop(RunPodStreams):
@@ -30,17 +35,30 @@ class RunPodShop(RunPodStreams):
         super().__init__(config, client, shells, memory.cluster_id)
         self._memory = memory
         self._usd_per_vcpu: Mapping[str, float] = {}
+        self._missed: set[str] = set()
 
     async def list_offers(self, gpu_count: int) -> Sequence[Offer]:
         """As the catalogue has them now."""
         if gpu_count:
             catalogue = await self._client.list_gpus(gpu_count)
             self._memory.avoiding.learn(catalogue)
+            self._miss(catalogue)
             return offers.gpu_offers(catalogue, gpu_count, self._config)
         catalogue = await self._client.list_cpus()
         self._memory.avoiding.learn(catalogue)
         self._usd_per_vcpu = rates(catalogue)
         return offers.cpu_offers(catalogue, self._config)
+
+    def doubts(self) -> Sequence[Doubt]:
+        """Names of the configuration that RunPod is not known to have."""
+        return self._config.doubts
+
+    def _miss(self, catalogue: Mapping[str, Any]) -> None:
+        """Say once of each configured GPU type that it is not to be had at all."""
+        for name, words in not_sold(self._config.gpu_types, catalogue):
+            if name not in self._missed:
+                self._missed.add(name)
+                logger.warning("%s", words)
 
     def known_offers(self, gpu_count: int) -> Sequence[Offer]:
         """As the configuration alone names them."""

@@ -30,10 +30,12 @@ def test_a_full_selection_is_read() -> None:
 
 
 def test_no_label_would_be_every_pod() -> None:
-    """An empty mapping is refused."""
-    spec = Fields({"inference": {"labels": {}}}, "spec", [])
+    """An empty mapping is refused; a resource that is nearly a GPU's is told."""
+    spec = Fields({"inference": {"labels": {}}, "resource": "nvidia.com/gpus"}, "spec", [])
     parse_selection(spec)
 
     assert [str(one) for one in spec.problems] == [
-        "spec.inference.labels: found nothing, allowed: at least one label"
+        "spec.inference.labels: found nothing, allowed: at least one label",
+        'spec.resource: "nvidia.com/gpus" is not among the GPU resources known here; '
+        'did you mean "nvidia.com/gpu"?',
     ]

@@ -207,3 +207,16 @@ def test_there_is_one_bursting_document_and_never_alone(write: Write) -> None:
     assert complaints(write(RULES)) == [
         ".yaml:1: no document of kind VirtualNode beside it; allowed: at least one"
     ]
+
+
+def test_a_doubt_refuses_nothing_and_is_told_with_its_place(write: Write) -> None:
+    """Beside a mistake it is told as well: all at once."""
+    doubtful = node("a", 1).replace('pods: "10"', 'pods: "10", nvidia.com/gpus: "1"')
+    file = write(doubtful)
+
+    settings = load_settings([file])
+
+    (doubt,) = settings.doubts
+    assert [each.name for each in settings.nodes] == ["a"]
+    assert doubt.startswith(f"{file}:5: warning: spec.capacity[nvidia.com/gpus]: ")
+    assert len(complaints(write(doubtful + "  reach: x\n"))) == 2

@@ -114,6 +114,19 @@ def test_no_taints_at_all_is_a_choice() -> None:
             {"capacity": {"cpu": "1", "memory": "1", "pods": "1", "nvidia.com/gpu": "-1"}},
             'capacity[nvidia.com/gpu]: found "-1", allowed: more than 0',
         ),
+        (
+            {"capacity": {"cpu": "1", "memory": "1", "pods": "1", "gpu": "1"}},
+            "capacity.gpu: not a resource that a pod can ask for; did you mean "
+            '"nvidia.com/gpu" or "amd.com/gpu"?',
+        ),
+        (
+            {"capacity": {"cpu": "1", "memory": "1", "pods": "1", "a/b/c": "1"}},
+            "capacity[a/b/c]: not a resource that a pod can ask for; valid: DOMAIN/NAME",
+        ),
+        (
+            {"capacity": {"cpu": "1", "memory": "1", "pods": "1", "nvidia.com/gpus": "1"}},
+            'capacity[nvidia.com/gpus]: "nvidia.com/gpus" is not among the GPU resources known',
+        ),
         ({"labels": {"a b": "c"}}, "labels[a b]: not a label's key"),
         ({"labels": {"a": "b c"}}, 'labels.a: found "b c", allowed: at most 63 letters'),
         ({"labels": {"type": "x"}}, 'labels.type: found "x", allowed: "virtual-kubelet"'),

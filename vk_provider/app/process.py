@@ -40,6 +40,8 @@ async def run(settings: Settings, kubeconfig: str | None = None, context: str | 
     if settings.bursting is not None:
         own = credentials.namespace
         bursting = Bursting(settings.bursting, credentials, own, metrics)
+    for doubt in settings.doubts:
+        logger.warning("%s", doubt)
     logger.info("vk-provider %s: nodes %s", __version__, ", ".join(n.name for n in nodes))
     stop = _stop_on_signals()
     ready: dict[str, Check] = {node.settings.name: node.unready for node in running}

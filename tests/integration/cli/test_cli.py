@@ -196,3 +196,14 @@ def test_a_taken_port_is_a_sentence(capsys: Capture) -> None:
     said = capsys.readouterr().err
     assert said.startswith("vk-provider: can't listen: ")
     assert said.endswith("--port 0 takes a free one\n")
+
+
+def test_a_doubt_is_told_beside_the_result(write: Write, capsys: Capture) -> None:
+    """A new resource is nobody's mistake, a misspelt one is; nothing is refused."""
+    file = write("c.yaml", node().replace('pods: "10"', 'pods: "10", nvida.com/gpu: "1"'))
+
+    assert main(["validate", "-f", file]) == DONE
+
+    shown = capsys.readouterr()
+    assert "is valid" in shown.out
+    assert shown.err.startswith(f"{file}:5: warning: spec.capacity[nvida.com/gpu]: ")

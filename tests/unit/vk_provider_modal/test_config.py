@@ -84,3 +84,16 @@ def test_a_short_life_has_a_short_margin() -> None:
     """Never more than half of it."""
     assert parsed(maxLifetimeSeconds=120).expiry_margin_seconds == 30
     assert problems(maxLifetimeSeconds=120, expiryMarginSeconds=100)
+
+
+def test_an_unknown_name_is_honoured_and_told_with_its_place() -> None:
+    """A price of a type that the list names is as doubtful as the type: told once."""
+    found = parsed(gpuTypes=["l40s", "H1000"], usdPerHour={"h1000": 9, "A1000": 2, "cpu": 0.1})
+
+    assert found.gpu_types == ("L40S", "H1000")
+    told = [str(doubt) for doubt in found.doubts]
+    assert [words.partition(": ")[0] for words in told] == [
+        "config.gpuTypes[1]",
+        "config.usdPerHour.A1000",
+    ]
+    assert told[0].endswith('did you mean "H100"?')

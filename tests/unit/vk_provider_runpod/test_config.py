@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from vk_provider_runpod.config import CPU_FLAVOURS, RunPodConfig, SshConfig, parse_config
+from vk_provider_runpod.config import RunPodConfig, SshConfig, parse_config
+from vk_provider_runpod.names import CPU_FLAVOURS
 
 from vk_provider.faults import ConfigError
 from vk_provider.secrets import SecretSource
