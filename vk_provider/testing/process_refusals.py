@@ -8,14 +8,13 @@ Fed by :mod:`.process_translate`; feeds ``UnsupportedFieldsError`` and ``explain
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from vk_provider.faults import FieldProblem
+from vk_provider.pods.field_findings import Finding, by_table
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.references import is_token_volume
 from vk_provider.pods.types import FieldNote, Json, ResolvedContainer, ResolvedPod
-
-Finding = FieldProblem | FieldNote
 
 FILE_VOLUMES = ("configMap", "secret", "projected", "downwardAPI")
 
@@ -69,7 +68,7 @@ def findings(pod: ResolvedPod) -> Iterator[Finding]:
     """Everything in the pod that is refused or noted."""
     spec = mapping(pod.pod, "spec")
     yield from pod.unresolvable
-    yield from _by_table(spec, "spec", _POD_REFUSED, _POD_NOTED)
+    yield from by_table(spec, "spec", _POD_REFUSED, _POD_NOTED)
     yield from _security(mapping(spec, "securityContext"), "spec.securityContext")
     yield from _volumes(spec)
     for container in (*pod.init_containers, *pod.containers):
@@ -93,7 +92,7 @@ def _volumes(spec: Json) -> Iterator[Finding]:
 
 def _container(container: ResolvedContainer) -> Iterator[Finding]:
     spec, path = container.spec, container.field_path
-    yield from _by_table(spec, path, _CONTAINER_REFUSED, _CONTAINER_NOTED)
+    yield from by_table(spec, path, _CONTAINER_REFUSED, _CONTAINER_NOTED)
     context, where = mapping(spec, "securityContext"), f"{path}.securityContext"
     yield from _security(context, where)
     if mapping(context, "capabilities").get("add"):
@@ -127,16 +126,5 @@ def _ports(spec: Json, path: str) -> Iterator[Finding]:
 
 
 def _security(context: Json, path: str) -> Iterator[Finding]:
-    yield from _by_table(context, path, _SECURITY_REFUSED, _SECURITY_NOTED)
-
-
-def _by_table(
-    spec: Json, path: str, refused: Mapping[str, str], noted: Mapping[str, str]
-) -> Iterator[Finding]:
-    for key, why in refused.items():
-        # Zero passes with false: user 0 is given by some charts, and is what most images run as.
-        if spec.get(key) not in (None, False, [], {}, ""):
-            yield FieldProblem(f"{path}.{key}", why)
-    for key, why in noted.items():
-        if spec.get(key):
-            yield FieldNote(f"{path}.{key}", why)
+    # User 0 says nothing: it is given by some charts, and is what most images run as.
+    yield from by_table(context, path, _SECURITY_REFUSED, _SECURITY_NOTED)
