@@ -1,7 +1,7 @@
 """Logins for registries out of ``imagePullSecrets``, matched to images as the kubelet matches them.
 
 A pull secret that is absent or unreadable never stops a pod: the pull may work without.
-Fed by :mod:`.resolve` and by providers (:func:`credential_for`).
+Fed by :mod:`.resolve` and by providers (:func:`credential_for`, :func:`pull_notes`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from fnmatch import fnmatchcase
 
 from vk_provider.pods.reading import mapping, mappings, strings, text
 from vk_provider.pods.references import SECRET, ObjectKey
-from vk_provider.pods.types import Json, ReferenceEvent, RegistryCredential
+from vk_provider.pods.types import (
+    FieldNote,
+    Json,
+    ReferenceEvent,
+    RegistryCredential,
+    ResolvedPod,
+)
 
 REASON = "FailedToRetrieveImagePullSecret"
 
@@ -61,6 +67,14 @@ def credential_for(
 ) -> RegistryCredential | None:
     """The login to pull ``image`` with: the first that fits."""
     return next((each for each in credentials if matches(each.registry, image)), None)
+
+
+def pull_notes(pod: ResolvedPod) -> Iterator[FieldNote]:
+    """A note if the pod names pull secrets and its first container's image is in none of them."""
+    wanted = mappings(mapping(pod.pod, "spec"), "imagePullSecrets")
+    if wanted and credential_for(pod.containers[0].image, pod.pull_credentials) is None:
+        why = "none of them has a login for the image's registry"
+        yield FieldNote("spec.imagePullSecrets", why)
 
 
 def matches(registry: str, image: str) -> bool:

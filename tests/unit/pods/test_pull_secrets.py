@@ -14,12 +14,13 @@ from vk_provider.pods.pull_secrets import (
     credential_for,
     matches,
     pull_credentials,
+    pull_notes,
     registry_of,
     split_image,
 )
 from vk_provider.pods.references import SECRET, ObjectKey
 from vk_provider.pods.types import Json, RegistryCredential
-from vk_provider.testing.builders import make_pod
+from vk_provider.testing.builders import make_pod, make_resolved_pod
 
 IMAGE = "registry.example/team/app:1"
 
@@ -182,3 +183,15 @@ def test_the_first_login_that_fits_pulls_the_image() -> None:
 
     assert credential_for(IMAGE, [RegistryCredential("other", "me", "pw"), login]) is login
     assert credential_for("nginx", [login]) is None
+
+
+def test_pull_secrets_without_a_login_for_the_image_are_noted() -> None:
+    """A pull may work without; where none is named there is nothing to say."""
+    named: dict[str, Any] = {"imagePullSecrets": [{"name": "regcred"}]}
+    login = config(**{"registry.example": {"auth": encode("me:word")}})
+    fitting = make_resolved_pod(objects={ObjectKey(SECRET, "default", "regcred"): login}, **named)
+
+    assert [list(pull_notes(pod)) for pod in (make_resolved_pod(), fitting)] == [[], []]
+    assert [each.path for each in pull_notes(make_resolved_pod(**named))] == [
+        "spec.imagePullSecrets"
+    ]

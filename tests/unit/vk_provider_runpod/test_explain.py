@@ -14,7 +14,9 @@ from vk_provider.pods.references import ObjectKey
 from vk_provider.pods.types import IMPLICIT_OFFER
 from vk_provider.testing.builders import make_container, make_resolved_pod
 
-SECRET = {ObjectKey("Secret", "default", "login"): {"stringData": {"KEY": "hunter2-hunter2"}}}
+VALUE = 'hunter2-"quoted"-2'
+"""As JSON within JSON, which the arguments are, it looks otherwise."""
+SECRET = {ObjectKey("Secret", "default", "login"): {"stringData": {"KEY": VALUE}}}
 REFERENCE = {"secretKeyRef": {"name": "login", "key": "KEY"}}
 
 
@@ -32,15 +34,17 @@ def test_values_from_secrets_are_masked_also_in_arguments(config: RunPodConfig) 
 
 
 def test_imported_secrets_are_masked(config: RunPodConfig) -> None:
-    """With whatever else may have come that way."""
+    """And nothing that came from elsewhere."""
+    plain = {ObjectKey("ConfigMap", "default", "mode"): {"data": {"MODE": "shown"}}}
     container = make_container(
-        envFrom=[{"secretRef": {"name": "login"}}], env=[{"name": "A", "value": "shown"}]
+        envFrom=[{"secretRef": {"name": "login"}}, {"configMapRef": {"name": "mode"}}],
+        env=[{"name": "A", "value": "shown"}],
     )
-    pod = make_resolved_pod(containers=[container], objects=SECRET)
+    pod = make_resolved_pod(containers=[container], objects=SECRET | plain)
 
     env = explain(pod, IMPLICIT_OFFER, config).request["env"]
 
-    assert (env["KEY"], env["A"]) == ("***", "shown")
+    assert (env["KEY"], env["A"], env["MODE"]) == ("***", "shown", "shown")
     assert env["VK_PROVIDER_POD_NAME"] == "app-1"
 
 
@@ -55,7 +59,7 @@ def test_files_are_masked(config: RunPodConfig) -> None:
 
     request = explain(pod, IMPLICIT_OFFER, replace(config, files_wrapper=True)).request
 
-    assert request["env"]["VK_PROVIDER_FILES"] == "644 /s/KEY (15 bytes)"
+    assert request["env"]["VK_PROVIDER_FILES"] == f"644 /s/KEY ({len(VALUE)} bytes)"
 
 
 def test_a_gpu_that_is_not_chosen_yet_is_said_so(config: RunPodConfig) -> None:
