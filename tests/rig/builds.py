@@ -28,16 +28,28 @@ def binary(program: str, version: str | None = None) -> Path:
     `version` is Kubernetes' and defaults to `$KUBE_VERSION`. A program in `$KUBEBUILDER_ASSETS`
     is used as it is; a kube-* there only if it is of the version asked for.
     """
-    recipe = recipe_of(program, version)
-    if asset := _asset(program, recipe.version):
-        return asset
+    return build_all([program], version)[program]
+
+
+def build_all(programs: Sequence[str], version: str | None = None) -> dict[str, Path]:
+    """Return the path of each program, building what is missing; says how many that are."""
     go = toolchain.find()
-    target = cache_folder() / "bin" / recipe.key(go.version) / program
-    if not target.exists():
-        with build_lock():
-            if not target.exists():  # another process may have built it while we waited
-                _Workshop(recipe, go.ready(), target.parent).build(program)
-    return target
+    paths = {program: _path(program, version, go) for program in programs}
+    missing = [program for program, path in paths.items() if not path.exists()]
+    for number, program in enumerate(missing, 1):
+        place = f"{number} of {len(missing)}: " if len(missing) > 1 else ""
+        with build_lock(place=place):
+            if not paths[program].exists():  # another process may have built it while we waited
+                recipe = recipe_of(program, version)
+                _Workshop(recipe, go.ready(), paths[program].parent, place).build(program)
+    return paths
+
+
+def _path(program: str, version: str | None, go: toolchain.Toolchain) -> Path:
+    """Return where a program is, or will be once it is built."""
+    recipe = recipe_of(program, version)
+    asset = _asset(program, recipe.version)
+    return asset or cache_folder() / "bin" / recipe.key(go.version) / program
 
 
 def _asset(program: str, version: str) -> Path | None:
@@ -58,11 +70,12 @@ def _asset(program: str, version: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class _Workshop:
-    """One recipe being built into one folder."""
+    """One recipe being built into one folder; `place` says which of how many it is."""
 
     recipe: Recipe
     go: Path
     folder: Path
+    place: str = ""
 
     def build(self, program: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +83,7 @@ class _Workshop:
         partial = self.folder / f".{program}.partial"
         verb = ["test", "-c"] if program.endswith(".test") else ["build"]
         command = [*verb, "-ldflags", self.recipe.ldflags, "-o", str(partial)]
-        what = f"building {program} {self.recipe.version}"
+        what = f"{self.place}building {program} {self.recipe.version}"
         say(f"{what} (once; minutes on a cold machine)")
         self._run([*command, self.recipe.programs[program]], work, what)
         for kept in self.recipe.files:
@@ -82,7 +95,9 @@ class _Workshop:
         wanted = f"{self.recipe.module}@v{self.recipe.version}"
         work = cache_folder()
         work.mkdir(parents=True, exist_ok=True)
-        answer = self._run(["mod", "download", "-json", wanted], work, f"downloading {wanted}")
+        answer = self._run(
+            ["mod", "download", "-json", wanted], work, f"{self.place}downloading {wanted}"
+        )
         return Path(json.loads(answer)["Dir"])
 
     def _module(self) -> Path:
@@ -104,7 +119,8 @@ class _Workshop:
                 continue
             wanted = f"{package}@v{self.recipe.version}"
             kind = "-t" if program.endswith(".test") else "-tool"
-            self._run(["get", kind, wanted], work, f"downloading the modules of {wanted}")
+            what = f"{self.place}downloading the modules of {wanted}"
+            self._run(["get", kind, wanted], work, what)
         (work / "complete").touch()
         return work
 
@@ -159,8 +175,3 @@ class _Workshop:
             f"(KUBE_VERSION={kube_version()}). Programs you have already can be put into a folder "
             f"named by KUBEBUILDER_ASSETS."
         )
-
-
-def build_all(programs: Sequence[str], version: str | None = None) -> dict[str, Path]:
-    """Return the path of each program, building what is missing."""
-    return {program: binary(program, version) for program in programs}

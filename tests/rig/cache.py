@@ -21,16 +21,16 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def build_lock(name: str = "build") -> Iterator[None]:
+def build_lock(name: str = "build", place: str = "") -> Iterator[None]:
     """Hold the one build lock of this cache, across processes.
 
     One lock for all programs: two links of Kubernetes at once exhaust a small machine,
     and Go's own cache makes the second builder's work cheap anyway. What is only downloaded
-    has a lock of its own name and does not wait for builds.
+    has a lock of its own name and does not wait for builds. `place` goes before what is told.
     """
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    progress = Progress("waiting for another process that is building")
+    progress = Progress(f"{place}waiting for another process that is building")
     with (folder / f"{name}.lock").open("w") as file:
         while not _try_lock(file.fileno()):
             progress.tick()

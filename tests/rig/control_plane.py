@@ -60,10 +60,8 @@ class ControlPlane(Access, Processes):
 
     async def __aenter__(self) -> Self:
         # Built before anything runs: it may take minutes, in a thread so that the loop lives on.
-        self._binaries = {
-            program: await asyncio.to_thread(builds.binary, program, self.kube_version)
-            for program in CONTROL_PLANE
-        }
+        wanted = (CONTROL_PLANE, self.kube_version)
+        self._binaries = await asyncio.to_thread(builds.build_all, *wanted)
         async with self._stack:
             self._stack.callback(self._ports.close)
             await super().__aenter__()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig import toolchain
-from tests.rig.builds import binary
+from tests.rig.builds import binary, build_all
 from tests.rig.cache import cache_folder
 
 
@@ -19,6 +19,38 @@ def test_assets_folder_is_honoured(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
 
     assert binary("etcd") == program
+
+
+GO = """#!/bin/sh
+case $1 in
+env) echo go1.26.8 ;;
+build) while [ "$1" != -o ]; do shift; done; : > "$2" ;;
+esac
+"""
+
+
+def test_a_build_says_which_of_how_many_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of those that are missing; what is there already is not spoken of."""
+    go = tmp_path / "go"
+    go.write_text(GO)
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("VK_PROVIDER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    binary("etcd")
+    alone = capfd.readouterr().err
+
+    built = build_all(["coredns", "etcd", "descheduler"])
+
+    said = capfd.readouterr().err
+    assert all(path.exists() for path in built.values())
+    assert "[rig] building etcd" in alone
+    assert [line.split(" 0.")[0].split(" 1.")[0] for line in said.splitlines()] == [
+        "[rig] 1 of 2: building coredns",
+        "[rig] 2 of 2: building descheduler",
+    ]
 
 
 @pytest.mark.parametrize(
