@@ -25,6 +25,10 @@ _COLLECTIONS: Mapping[str, Callable[[str], str]] = {
 }
 
 
+class NotWantedError(LookupError):
+    """An object is asked for that no pod wants (any more), so nobody looks at it."""
+
+
 class ReferenceCache:
     """ConfigMaps and Secrets by key, watched while a pod wants them and :meth:`run` runs."""
 
@@ -68,11 +72,12 @@ class ReferenceCache:
     async def get(self, key: ObjectKey, seconds: float = FIRST_ANSWER_SECONDS) -> Json | None:
         """The object, None if it is absent or may not be read. Waits for the first answer.
 
-        Raises :class:`~vk_provider.faults.KubeUnavailableError` if none comes in time.
+        Raises :class:`~vk_provider.faults.KubeUnavailableError` if none comes in time, and
+        :class:`NotWantedError`.
         """
         watched = self._watches.find(key)
         if watched is None:
-            raise LookupError(f"{key} is asked for, but no pod wants it")
+            raise NotWantedError(f"{key} is asked for, but no pod wants it")
         await watched.wait(seconds)
         return next(iter(watched.objects()), None)
 

@@ -16,7 +16,7 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.pods import actions as todo
 from vk_provider.pods import desired
 from vk_provider.pods import stimuli as news
-from vk_provider.pods.events import FailedReason
+from vk_provider.pods.events import FailedReason, counted
 from vk_provider.pods.record import Record
 from vk_provider.pods.types import InstancePhase, PodUID, Verdict
 
@@ -75,7 +75,8 @@ class PodAccounts:
         if is_loss and backend is not None and record.uid not in self._threshold.spending.dismissed:
             self._threshold.experience.lost(record.uid, backend, record.observation)
         if verdict.reason is not None:
-            self._shell.metrics.failed_verdicts.labels(self._shell.node, verdict.reason).inc()
+            verdicts = self._shell.metrics.failed_verdicts
+            verdicts.labels(self._shell.node, counted(verdict.reason)).inc()
 
     def shortage(
         self, record: Record, action: todo.ReportShortage, backends: tuple[str, ...]

@@ -21,6 +21,7 @@ from vk_provider.faults import (
     RejectedError,
     UnsupportedFieldsError,
 )
+from vk_provider.kube.references import NotWantedError
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.preparation import Preparer
@@ -102,10 +103,13 @@ class Refresher:
             self._made.pop(gone, None)
             self._stale.discard(gone)
             self._said.pop(gone, None)
-        for uid, record in list(records.items()):
-            face = self._face(record)
-            if face is not None and self._differs(record, face):
+        for uid in list(records):
+            record = records.get(uid)  # it may have gone while another one was brought over
+            face = self._face(record) if record is not None else None
+            if record is not None and face is not None and self._differs(record, face):
                 await self._refresh(uid, record, face)
+                if uid not in records:
+                    self._preparer.release(uid)
 
     async def _wait(self) -> None:
         try:
@@ -149,6 +153,8 @@ class Refresher:
                     await backend.provider.refresh_instance(face[0], resolved)
             self._brought[uid] = face
             self._said.pop(uid, None)
+        except NotWantedError:
+            logger.debug("pod %s went while it was brought up to date", uid)
         except (RejectedError, UnsupportedFieldsError) as fault:
             # It would be refused again; the next change may not be.
             self._brought[uid] = face

@@ -26,7 +26,19 @@ class FailedReason(StrEnum):
 
 def out_of(resource: str) -> str:
     """The Failed reason of a pod that asks for more of a resource than the node has."""
-    return f"OutOf{resource}"
+    return f"{_OUT_OF}{resource}"
+
+
+def counted(reason: str) -> str:
+    """A Failed reason as a metric's label: the names of resources are a pod author's to choose, and
+    what another cluster's kubelet says is its own, so neither makes a series of its own."""
+    if reason in _FAILED_REASONS:
+        return reason
+    return f"{_OUT_OF}Resource" if reason.startswith(_OUT_OF) else "Other"
+
+
+_OUT_OF = "OutOf"
+_FAILED_REASONS = frozenset(str(each) for each in FailedReason)
 
 
 class WaitingReason(StrEnum):

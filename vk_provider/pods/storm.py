@@ -50,6 +50,7 @@ class StormGuard:
     _reserved: dict[PodUID, str] = field(default_factory=dict)
     _node_tokens: float = 0.0
     _node_at: float | None = None
+    _pruned_at: float | None = None
 
     def held_until(self, owner: str, uid: PodUID, now: float) -> float | None:
         """None: a first verdict on this pod may fall now. Else the time to ask again."""
@@ -84,9 +85,13 @@ class StormGuard:
         bucket.last_failure = now
         self._node_tokens = max(0.0, self._node_level(now) - 1.0)
         self._node_at = now
+        if self._pruned_at is None or now - self._pruned_at >= self.limits.reset_after:
+            self.prune(now)
 
     def prune(self, now: float) -> int:
-        """Forget owners without recent failures; returns how many are remembered."""
+        """Forget owners without recent failures; returns how many are remembered. Done at a charge
+        now and then: many an owner (a Job, a bare pod) never comes again."""
+        self._pruned_at = now
         for owner in list(self._owners):
             self._refilled(owner, now)
         return len(self._owners)

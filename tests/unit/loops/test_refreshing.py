@@ -17,6 +17,7 @@ from vk_provider.faults import (
     UnavailableError,
     UnsupportedFieldsError,
 )
+from vk_provider.kube.references import NotWantedError
 from vk_provider.loops.refreshing import Refresher
 from vk_provider.pods.record import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID, ResolvedPod
@@ -70,12 +71,27 @@ class Preparer:
     missing = False
     due = False
 
+    def __init__(self) -> None:
+        self.goes: dict[PodUID, Record] | None = None
+        self.held: set[PodUID] = set()
+
+    def release(self, uid: PodUID) -> None:
+        """It needs nothing any more."""
+        self.held.discard(uid)
+
     def is_due(self, uid: PodUID) -> bool:
         """Whether a token grows old."""
         return self.due
 
     async def resolved(self, uid: PodUID, pod: Json) -> ResolvedPod | None:
-        """The pod, or nothing."""
+        """The pod, or nothing; all pods may go meanwhile."""
+        self.held.add(uid)
+        if self.goes is not None:
+            self.goes.clear()
+            self.held.discard(uid)
+            if self.missing:
+                raise NotWantedError("nobody wants it")
+            self.held.add(uid)
         return None if self.missing else make_resolved_pod()
 
 
@@ -323,3 +339,17 @@ async def test_without_a_backend_that_copies_there_is_nothing_to_do() -> None:
     bench.refresher.changed([UID])
     await bench.refresher.run()
     await bench.refresher.once()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+async def test_pods_that_go_while_one_is_brought_up_to_date_leave_nothing(missing: bool) -> None:
+    """Neither watches nor tokens are held for them again, and the loop goes on."""
+    bench = Bench()
+    other = uid_of("other")
+    bench.workers.records[other] = replace(bench.record, uid=other)
+    bench.preparer.missing, bench.preparer.goes = missing, bench.workers.records
+
+    await bench.refresher.once()
+
+    assert not bench.preparer.held
+    assert bench.refreshed == (not missing)

@@ -140,6 +140,15 @@ def test_settling_a_stranger_or_after_the_reset_is_harmless() -> None:
     assert guard.held_until("owner", uid(11), 1000.0) is None
 
 
+def test_owners_that_never_come_again_are_forgotten() -> None:
+    """A bare pod and a Job are owners of their own, and every one that fails is a new one."""
+    guard = StormGuard()
+    for number in range(3000):
+        guard.charge(f"default/Job/{number}", uid(number), 5.0 * number)
+
+    assert len(guard._owners) <= 2 * 600.0 / 5.0
+
+
 def test_ten_quiet_minutes_reset_an_owner() -> None:
     """And its bucket is forgotten (C129)."""
     guard = ran_out()
