@@ -185,6 +185,35 @@ async def _leases(node: NodeUnderTest, owner: dict[str, Any]) -> bool:
     return bool(lease["metadata"]["ownerReferences"][0]["uid"] == owner["metadata"]["uid"])
 
 
+async def test_removed_node_leaves_no_instance_and_stays_away(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """As docs/operating.md has it: cordon, drain, stop, delete. A cordon outlives our writes."""
+    name, workloads = "leaving", Workloads(control_plane, namespace)
+    async with NodeUnderTest(control_plane, name, {"backends": [PRICED]}) as leaving:
+        await workloads.create("deployments", deployment("web", 3, pod_template(name)))
+        await workloads.ready("deployments", "web", 3)
+
+        await control_plane.kubectl("cordon", name)
+        await control_plane.kubectl(
+            "drain", name, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=60s"
+        )
+
+        async def emptied() -> dict[str, Any] | None:
+            found = await leaving.node()
+            left = found["metadata"]["annotations"]["vk-provider.dev/running-instances"]
+            return found if left == "0" else None
+
+        found = await eventually(emptied, "no instance is left", seconds=30)
+        assert found["spec"]["unschedulable"]
+        waiting = await workloads.pods()
+        assert [pod["spec"].get("nodeName") for pod in waiting] == [None] * 3
+        assert await leaving.stop() == 0
+        await control_plane.kubectl("delete", "node", name)
+        nodes = await control_plane.get_json("/api/v1/nodes")
+        assert name not in [node["metadata"]["name"] for node in nodes["items"]]
+
+
 async def test_describe_shows_backends_price_and_door(
     node: NodeUnderTest, workloads: Workloads
 ) -> None:

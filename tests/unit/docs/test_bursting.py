@@ -1,4 +1,4 @@
-"""The pages about bursting: every key is there, links lead somewhere, samples are valid."""
+"""The pages about bursting: every key and every rule is there, samples are valid."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +16,6 @@ from vk_provider.settings_bursting_quota_bridge import parse_quota_bridge
 from vk_provider.settings_bursting_webhook import parse_webhook
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = [DOCS / name for name in ("bursting.md", "bursting-options.md", "monitoring.md")]
 
 
 def blocks(page: Path, language: str = "yaml") -> Iterator[str]:
@@ -62,22 +61,6 @@ def test_every_sample_of_a_block_is_valid() -> None:
         problems: list[FieldProblem] = []
         parse_bursting_document({"metadata": {}, **yaml.safe_load(text)}, problems)
         assert [str(one) for one in problems if "prometheus.url" not in str(one)] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_lead_somewhere(page: Path) -> None:
-    """Files that are there, and headings in them."""
-    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
-        if target.startswith("http"):
-            continue
-        name, _, anchor = target.partition("#")
-        assert (DOCS / name).exists(), target
-        if anchor:
-            headings = re.findall(r"^#+ (.+)$", (DOCS / name).read_text(), re.MULTILINE)
-            anchors = [
-                re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
-            ]
-            assert anchor in anchors, target
 
 
 def test_every_rule_is_told() -> None:
