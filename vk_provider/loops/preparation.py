@@ -68,6 +68,8 @@ class Preparer:
     def release(self, uid: PodUID) -> None:
         """The pod needs its references no more."""
         self._references.release(uid)
+        if self._services is not None:
+            self._services.release(uid)
         if self.tokens is not None:
             self.tokens.release(uid)
 
@@ -123,7 +125,8 @@ class Preparer:
         }
         services = None
         if self._services is not None:
-            services = await self._services.of(pod["metadata"]["namespace"])
+            metadata = pod["metadata"]
+            services = await self._services.of(PodUID(metadata["uid"]), metadata["namespace"])
         settings = self._settings
         given = ResolveInput(
             settings.cluster_id,

@@ -156,6 +156,24 @@ async def test_services_are_watched_on_demand(api: ModelApiServer, client: KubeC
 
     async with running(services.run()):
         assert not api.requests
-        found = await services.of("team")
+        found = await services.of(A, "team")
+        assert await services.of(B, "team") == found
 
     assert [each["metadata"]["name"] for each in found] == ["kubernetes", "db"]
+
+
+async def test_services_of_a_namespace_without_pods_are_not_watched(
+    api: ModelApiServer, client: KubeClient
+) -> None:
+    """Namespaces come and go, some clusters make one for each change that is to be tried."""
+    services = Services(client, timings=QUICK)
+
+    async with running(services.run()):
+        for owner, namespace in ((A, "team"), (B, "team"), (PodUID("c"), "default")):
+            await services.of(owner, namespace)
+        services.release(A)
+        services.release(PodUID("c"))
+        services.release(PodUID("stranger"))
+        await eventually(lambda: len(api.store.watchers) == 2)
+        services.release(B)
+        await eventually(lambda: len(api.store.watchers) == 1)
