@@ -180,6 +180,11 @@ def generation(pod: Json) -> int:
     return number(mapping(pod, "metadata"), "generation") or 0
 
 
+def version(pod: Json) -> str:
+    """``metadata.resourceVersion``; empty where there is none."""
+    return text(mapping(pod, "metadata"), "resourceVersion")
+
+
 def parse_time(shown: str) -> datetime | None:
     """A time as Kubernetes writes it, or None."""
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vk_provider.pods import desired, names, sightings
+from vk_provider.pods import desired, names, sightings, writing
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.actions import (
     Action,
@@ -22,7 +22,7 @@ from vk_provider.pods.actions import (
     ReportShortage,
     WriteStatus,
 )
-from vk_provider.pods.reading import mapping, text
+from vk_provider.pods.reading import mapping
 from vk_provider.pods.slots import Existence as Existence
 from vk_provider.pods.slots import Record as Record
 from vk_provider.pods.slots import changed
@@ -70,7 +70,7 @@ def _with_pod(record: Record, pod: Json) -> Record:
 
 
 def _is_older(pod: Json, known: Json) -> bool:
-    versions = [text(mapping(each, "metadata"), "resourceVersion") for each in (pod, known)]
+    versions = [desired.version(each) for each in (pod, known)]
     return all(version.isdecimal() for version in versions) and int(versions[0]) < int(versions[1])
 
 
@@ -109,7 +109,8 @@ def _status_written(record: Record, written: news.StatusWritten) -> Record:
         record = _with_pod(record, written.pod)
     if not record.writing:
         return record
-    return changed(record, writing=False, write_not_before=written.retry_at)
+    answered = desired.version(written.pod) if written.pod is not None else ""
+    return changed(record, writing=False, write_not_before=written.retry_at, answered=answered)
 
 
 def _concluded(record: Record, concluded: news.Concluded) -> Record:
@@ -188,13 +189,15 @@ def begin(record: Record, action: Action) -> Record:
         return changed(record, in_flight=action)
     if isinstance(action, ReportShortage):
         return changed(record, short_at=action.at)
+    if isinstance(action, WriteStatus):
+        sent = writing.print_of(action.patch)
+        return changed(record, writing=True, write_not_before=None, sent=sent, answered="")
     return changed(record, **_BEGUN.get(type(action), {}))
 
 
 _BEGUN: dict[type, dict[str, Any]] = {
     CancelCreate: {"cancelling": True},
     Prepare: {"preparing": True, "stale": False},
-    WriteStatus: {"writing": True, "write_not_before": None},
     CheckOrphan: {"checking": True},
     RemovePod: {"removing": True, "not_before": None},
 }

@@ -40,6 +40,7 @@ class Record:
     ``extras``: doubles, each with its backend. ``doubts``: creates whose outcome was unknown.
     ``stale``: the preparation under way rests on what has changed since. ``short_at``: when the
     candidates were found to be exhausted. ``logs``: the last words of ended containers.
+    ``sent``: what stands for the last PATCH; ``answered``: the version that its answer had.
     """
 
     uid: PodUID
@@ -81,6 +82,8 @@ class Record:
 
     writing: bool = False
     write_not_before: datetime | None = None
+    sent: int = 0
+    answered: str = ""
     removing: bool = False
     verdict: Verdict | None = None
     verdict_at: datetime | None = None

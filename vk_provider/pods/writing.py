@@ -61,7 +61,21 @@ def write(
     )
     wanted = render_status(record.pod, given, world.now)
     patch = status_patch(record.pod, wanted, _annotations(record, record.pod, placement))
-    return [WriteStatus(patch)] if patch is not None else []
+    if patch is None or _is_in_vain(record, patch):
+        return []
+    return [WriteStatus(patch)]
+
+
+def print_of(patch: Json) -> int:
+    """A number that stands for this PATCH."""
+    return hash(repr(patch))
+
+
+def _is_in_vain(record: Record, patch: Json) -> bool:
+    """The very PATCH that was answered with the pod as it is: the API server drops a field that it
+    does not know, or whose feature is off, and would do so for ever."""
+    is_as_answered = record.answered != "" and record.answered == desired.version(record.pod or {})
+    return is_as_answered and record.sent == print_of(patch)
 
 
 def _annotations(record: Record, pod: Json, placement: Placement | None) -> dict[str, str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from tests.integration.loops.bench import Bench
+from tests.integration.loops.memory_api import MemoryApi
+from tests.support.model_apiserver import ModelStore
 from vk_provider.faults import UnavailableError
 from vk_provider.pods.types import Explanation, InstanceRef, LogLine, LogOptions, Offer, ResolvedPod
 from vk_provider.testing.fake import FakeProvider
@@ -278,6 +281,36 @@ async def test_a_status_that_is_refused_is_written_later() -> None:
         bench.bind("web")
         await bench.until(lambda: bench.phase("web") == "Running")
         assert bench.value("status_patches_total", node="burst", outcome="failed") == 3
+
+
+class Forgetful(ModelStore):
+    """An API server whose pods have a generation that their status may not speak of."""
+
+    def put(self, resource: str, obj: dict[str, Any]) -> dict[str, Any]:
+        if resource == "pods":
+            status = {**obj.get("status", {})}
+            status.pop("observedGeneration", None)
+            conditions = [{**each} for each in status.get("conditions", [])]
+            for condition in conditions:
+                condition.pop("observedGeneration", None)
+            metadata = {**obj["metadata"], "generation": 1}
+            obj = {**obj, "metadata": metadata, "status": {**status, "conditions": conditions}}
+        return super().put(resource, obj)
+
+
+async def test_a_field_that_the_api_server_drops_is_not_sent_for_ever() -> None:
+    """Its feature is off: a pod at rest costs nothing all the same, and what others write over
+    its status is put right."""
+    async with Bench(api=MemoryApi(store=Forgetful())) as bench:
+        bench.bind("web")
+        await bench.settle(60)
+        assert bench.phase("web") == "Running"
+        assert bench.api.count("PATCH", "/pods/web/status") <= 3
+        known = bench.api.pod("web")
+        bench.api.store.put("pods", {**known, "status": {**known["status"], "phase": "Pending"}})
+        await bench.until(lambda: bench.phase("web") == "Running")
+        bench.delete("web")
+        await bench.until(lambda: bench.phase("web") == "Gone")
 
 
 async def test_a_removal_that_is_refused_is_tried_again() -> None:

@@ -83,7 +83,7 @@ def test_the_answer_to_a_patch_does_not_undo_a_newer_version() -> None:
     record = begin(told(new(), news.PodSeen(deleted)), todo.WriteStatus({}))
 
     written = told(record, news.StatusWritten(versioned("8")))
-    assert (written.pod, written.writing) == (deleted, False)
+    assert (written.pod, written.writing, written.answered) == (deleted, False, "8")
     assert told(record, news.StatusWritten(versioned("10"))).pod == versioned("10")
 
 

@@ -18,7 +18,7 @@ from vk_provider.pods.actions import Action, WakeAt, WriteStatus
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import InstancePhase, Placement, Running, Terminated, Waiting
 from vk_provider.pods.world import BackendFacts
-from vk_provider.pods.writing import write
+from vk_provider.pods.writing import print_of, write
 
 ENDED = instance(
     InstancePhase.ENDED,
@@ -68,6 +68,18 @@ def test_what_the_api_server_has_is_not_written_again() -> None:
     status["hostIPs"] = [{"ip": "10.0.0.9"}]
 
     assert write(live(make_pod(status=status)), make_world(20)) == []
+
+
+def test_what_the_api_server_does_not_take_is_not_sent_again() -> None:
+    """It drops fields whose feature is off. Once somebody else wrote, all that differs is sent."""
+    pod = make_pod(metadata={"resourceVersion": "7"})
+    written = patch(write(live(pod), make_world()))
+    answered = live(pod, sent=print_of(written), answered="7")
+
+    assert write(answered, make_world()) == []
+    assert patch(write(live(pod, sent=print_of(written)), make_world())) == written
+    assert patch(write(live(pod, sent=0, answered="7"), make_world())) == written
+    assert patch(write(live(pod, sent=print_of(written), answered="6"), make_world())) == written
 
 
 def test_a_pod_on_its_way_out_is_not_ready() -> None:
