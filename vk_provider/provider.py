@@ -157,6 +157,9 @@ class ProviderContext:
     PersistentVolume that it is bound to, each empty where there is none, for providers to which a
     claim stands for something of their own; it raises ``KubeError``. Both are None offline.
     ``config_path`` is where the block stands, for error messages (``spec.backends[0].config``).
+    ``may_act()`` is False as soon as another replica may lead. The core asks before it calls; a
+    provider whose service would make the same thing twice asks again when the create leaves, since
+    this process may have stood still on the way there.
     """
 
     cluster_id: str
@@ -166,6 +169,7 @@ class ProviderContext:
     user_agent: str
     read_secret: Callable[[str, str, str], Awaitable[str]] | None = None
     read_claim: ReadClaim | None = None
+    may_act: Callable[[], bool] = lambda: True
 
 
 class Provider(Protocol):

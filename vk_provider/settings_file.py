@@ -7,7 +7,7 @@ Fed by the files of ``-f``; feeds the app and ``explain``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vk_provider import __version__
@@ -47,15 +47,34 @@ class Settings:
 def load_settings(files: Sequence[str]) -> Settings:
     """What all files ask for, nodes in order. Raises ``ConfigError`` with every complaint."""
     complaints: list[Complaint] = []
-    nodes: list[_Parsed] = []
-    rules: list[_Ruled] = []
+    documents: list[Document] = []
     for file in files:
-        documents = read_documents(file, complaints)
-        if not documents and not any(complaint.file == file for complaint in complaints):
+        found = read_documents(file, complaints)
+        if not found and not any(complaint.file == file for complaint in complaints):
             kinds = " or ".join(_KINDS)
             complaints.append(Complaint(file, 0, f"holds no document; allowed: kind {kinds}"))
-        for document in documents:
-            _sort(_parse(document, complaints), document, nodes, rules)
+        documents += found
+    return settings_of(documents, complaints, files)
+
+
+def is_ours(document: Document) -> bool:
+    """Whether a document says that it is of this configuration."""
+    value = document.value
+    group = API_VERSION.partition("/")[0]
+    return isinstance(value, dict) and (
+        value.get("kind") in _KINDS or str(value.get("apiVersion")).partition("/")[0] == group
+    )
+
+
+def settings_of(
+    documents: Sequence[Document], complaints: list[Complaint], files: Sequence[str]
+) -> Settings:
+    """What documents of these files ask for. Raises ``ConfigError`` with every complaint, those
+    that there are already included."""
+    nodes: list[_Parsed] = []
+    rules: list[_Ruled] = []
+    for document in documents:
+        _sort(_parse(document, complaints), document, nodes, rules)
     complaints += _clashes(nodes)
     complaints += _one_rule(rules, nodes, complaints)
     complaints += _too_hasty(rules, nodes)
@@ -90,8 +109,9 @@ def provider_context(
     cluster_id: str = "",
     read_secret: ReadSecret | None = None,
     read_claim: ReadClaim | None = None,
+    may_act: Callable[[], bool] = lambda: True,
 ) -> ProviderContext:
-    """What a provider is told about the node it serves; offline without the last three."""
+    """What a provider is told about the node it serves; offline without the last four."""
     return ProviderContext(
         cluster_id=cluster_id or node.cluster_id or "",
         node_name=node.name,
@@ -100,6 +120,7 @@ def provider_context(
         user_agent=USER_AGENT,
         read_secret=read_secret,
         read_claim=read_claim,
+        may_act=may_act,
     )
 
 

@@ -5,7 +5,7 @@ Fed by ``provider`` and ``logs``; speaks through ``transport``. Nothing here kno
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Self
@@ -26,8 +26,14 @@ MOST_PAGES = 1000
 class RunPodClient(Market):
     """One account. Use as an async context manager."""
 
-    def __init__(self, config: RunPodConfig, user_agent: str, read_key: ReadKey) -> None:
-        super().__init__(config, Transport(config, user_agent, read_key))
+    def __init__(
+        self,
+        config: RunPodConfig,
+        user_agent: str,
+        read_key: ReadKey,
+        may_create: Callable[[], bool] = lambda: True,
+    ) -> None:
+        super().__init__(config, Transport(config, user_agent, read_key, may_create))
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()

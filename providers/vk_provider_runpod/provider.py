@@ -43,7 +43,8 @@ class RunPodProvider(RunPodShop):
     """One RunPod account."""
 
     def __init__(self, config: RunPodConfig, context: ProviderContext) -> None:
-        client = RunPodClient(config, context.user_agent, _reader(config.api_key, context))
+        key = _reader(config.api_key, context)
+        client = RunPodClient(config, context.user_agent, key, context.may_act)
         ssh_key = config.ssh.private_key if config.ssh else None
         shells = Shells(config, client, _reader(ssh_key, context))
         memory = Memory(context.cluster_id, timedelta(seconds=config.list_lag_seconds))

@@ -1,7 +1,8 @@
 """One HTTP call to RunPod, made once, and every way it can fail as one of our faults.
 
 A create call that failed is judged by whether its request had left us: not sent means that
-nothing was made, sent means that the outcome is unknown.
+nothing was made, sent means that the outcome is unknown. Whether it may still leave is asked at
+that very moment: a process that stood still meanwhile, in a queue or a handshake, leads no more.
 Fed by ``client`` with a :class:`Call`; speaks to the service, keeps the session, the key and the
 rate budget.
 """
@@ -35,6 +36,7 @@ MOST_BYTES = 256 * 2**20
 KEY_SECONDS = 60.0
 
 ReadKey = Callable[[], Awaitable[str]]
+OnSend = Callable[[Any, SimpleNamespace, Any], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,14 @@ class Call:
 class Transport:
     """Sessions with one account. Use as an async context manager."""
 
-    def __init__(self, config: RunPodConfig, user_agent: str, read_key: ReadKey) -> None:
+    def __init__(
+        self,
+        config: RunPodConfig,
+        user_agent: str,
+        read_key: ReadKey,
+        may_create: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._may_create = may_create
         self._config = config
         self._user_agent = user_agent
         self._read_key = read_key
@@ -68,10 +77,11 @@ class Transport:
         self._key = ("", 0.0)
 
     async def __aenter__(self) -> Self:
-        self._session = self._open(aiohttp.TCPConnector(limit=0))
+        self._session = self._open(aiohttp.TCPConnector(limit=0), _note_sent)
         # A create on a kept connection that the server is just closing would be an unknown
         # outcome for no reason, so each has a connection of its own.
-        self._creates = self._open(aiohttp.TCPConnector(limit=0, force_close=True))
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        self._creates = self._open(connector, self._let_out)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -79,9 +89,10 @@ class Transport:
             if session is not None:
                 await session.close()
 
-    def _open(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    def _open(self, connector: aiohttp.TCPConnector, on_send: OnSend) -> aiohttp.ClientSession:
         trace = aiohttp.TraceConfig()
-        trace.on_request_headers_sent.append(_note_sent)
+        # Called when the connection stands, before the first byte.
+        trace.on_request_headers_sent.append(on_send)
         return aiohttp.ClientSession(
             connector=connector,
             headers={"User-Agent": self._user_agent, "Accept": "application/json"},
@@ -142,6 +153,11 @@ class Transport:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
             trace_request_ctx=sent,
         )
+
+    async def _let_out(self, session: Any, context: SimpleNamespace, params: Any) -> None:
+        if not self._may_create():
+            raise UnavailableError("RunPod, create pod: not sent, another replica may lead now")
+        await _note_sent(session, context, params)
 
     async def _current_key(self) -> str:
         """The API key, read anew once a minute, so that a rotated one is picked up."""

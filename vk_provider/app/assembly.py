@@ -96,11 +96,11 @@ class Assembly:
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
         providers: dict[str, Provider] = {}
-        readers = SecretReader(self.client).read, ClaimReader(self.client).read
+        given = SecretReader(self.client).read, ClaimReader(self.client).read, self.shell.may_act
         for backend in self.settings.backends:
             provider = registry.create(
                 backend,
-                provider_context(self.settings, backend, self.cluster_id, *readers),
+                provider_context(self.settings, backend, self.cluster_id, *given),
             )
             providers[backend.name] = await stack.enter_async_context(provider)
             self.backends[backend.name] = Backend(

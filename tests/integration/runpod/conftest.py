@@ -56,7 +56,10 @@ def make_provider(
     monkeypatch.setenv("RUNPOD_API_KEY", API_KEY)
 
     def make(
-        node_name: str = NODE_NAME, read_claim: ReadClaim | None = None, **config: object
+        node_name: str = NODE_NAME,
+        read_claim: ReadClaim | None = None,
+        may_act: Callable[[], bool] = lambda: True,
+        **config: object,
     ) -> RunPodProvider:
         block = {
             "apiKey": {"env": "RUNPOD_API_KEY"},
@@ -65,7 +68,7 @@ def make_provider(
             **config,
         }
         names = CLUSTER_ID, node_name, "runpod", "config", "test/1"
-        return factory(block, ProviderContext(*names, read_claim=read_claim))
+        return factory(block, ProviderContext(*names, read_claim=read_claim, may_act=may_act))
 
     return make
 

@@ -56,6 +56,19 @@ async def test_one_that_can_not_be_ended_is_handed_to_the_core(
     assert "maxUsdPerHour" in (seen.message or "")
 
 
+async def test_a_create_that_was_held_up_does_not_leave_once_another_may_lead(
+    make_provider: Callable[..., RunPodProvider], simulator: Simulator
+) -> None:
+    """This process may have stood still on the way; that nothing was made is certain."""
+    async with make_provider(may_act=lambda: False) as provider:
+        offer = (await provider.list_offers(1))[0]
+
+        with pytest.raises(UnavailableError, match="not sent, another replica may lead"):
+            await provider.create_instance(gpu_pod(), offer)
+
+    assert simulator.state.model.pods == {}
+
+
 def volume_pod(name: str, volume: str) -> ResolvedPod:
     """A pod that mounts a network volume."""
     note = {"runpod.vk-provider.dev/network-volume": f"{volume}:/data"}
