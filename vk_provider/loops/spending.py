@@ -125,12 +125,16 @@ class _Shown:
         self._counted: dict[tuple[str, str], float] = {}
 
     def show(self, totals: Mapping[tuple[str, str], float], shares: Iterable[Share]) -> None:
-        """A counter never falls: what a bill takes back is made up for before it rises again."""
+        """A counter never falls: what a bill takes back is made up for before it rises again. A
+        namespace that is forgotten has no series any more."""
         for (backend, namespace), usd in totals.items():
             more = usd - self._counted.get((backend, namespace), 0.0)
             if more > 0:
                 self._metrics.spend_usd.labels(self._node, backend, namespace).inc(more)
                 self._counted[backend, namespace] = usd
+        for gone in self._counted.keys() - totals.keys():
+            del self._counted[gone]
+            self._metrics.spend_usd.remove(self._node, *gone)
         for each in shares:
             labels = (self._node, each.scope, each.period)
             self._metrics.budget_usd.labels(*labels).set(each.cap)

@@ -21,6 +21,9 @@ from vk_provider.placement.resumed import Resumed
 from vk_provider.placement.spent import NODE, Spent, Window
 
 MOST_CLOSED = 4096
+TOTALS_KEPT = timedelta(days=35)
+"""After so long without a cost a namespace's total is forgotten: many come once and never again.
+Longer than a month, in which a budget may be spent early."""
 
 Rates = Mapping[str, Mapping[str, float]]
 """USD per hour by backend and namespace."""
@@ -63,7 +66,7 @@ class Meter:
 @dataclass(slots=True)
 class Meters:
     """All instances of one node. ``totals``: what each backend has cost for each namespace since
-    this process began to reckon."""
+    this process began to reckon, or since it last cost nothing for :data:`TOTALS_KEPT`."""
 
     spent: Spent = field(default_factory=Spent)
     totals: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -71,6 +74,7 @@ class Meters:
     lines: Lines = field(default_factory=Lines)
     _closed: OrderedDict[Key, Meter] = field(default_factory=OrderedDict)
     _resumed: Resumed = field(default_factory=Resumed)
+    _cost_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
 
     def begin(self, reading: Reading, now: Now) -> None:
         """A create made an instance, at this moment as far as we know."""
@@ -99,6 +103,9 @@ class Meters:
             self._add(backend, namespace, usd, self._resumed.at or now.calendar, now.calendar)
         self.spent.prune(now.calendar)
         self.lines.prune(now.calendar)
+        oldest = now.calendar - TOTALS_KEPT
+        for book in [each for each, at in self._cost_at.items() if at < oldest]:
+            del self._cost_at[book], self.totals[book]
 
     def report(self, backend: str, reports: Sequence[Report], final_before: datetime) -> None:
         """The provider's own word on what instances cost. What ended before ``final_before`` is
@@ -193,6 +200,7 @@ class Meters:
         self.spent.add(namespace, usd, begin, end)
         book = (backend, namespace)
         self.totals[book] = self.totals.get(book, 0.0) + usd
+        self._cost_at[book] = max(end, self._cost_at.get(book, end))
 
 
 def _begun(resumed: Resumed, began: datetime, now: Now) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +18,9 @@ from vk_provider.placement.meters import Meters, Now
 from vk_provider.placement.spent import NODE, Window
 
 Amounts = Mapping[str, Mapping[str, float]]
+MOST_SCOPES = 500
+"""Namespaces that a line tells of, the dearest: all annotations of a Node together have 256 KiB,
+and a Node whose annotations don't fit is not written at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,16 @@ def parse(text: str) -> Saved | None:
 
 def _rounded(amounts: Amounts) -> dict[str, dict[str, float]]:
     return {
-        key: {scope: round(usd, 6) for scope, usd in sums.items()} for key, sums in amounts.items()
+        key: {scope: round(usd, 6) for scope, usd in _dearest(sums)}
+        for key, sums in amounts.items()
     }
+
+
+def _dearest(sums: Mapping[str, float]) -> Iterable[tuple[str, float]]:
+    """Some of very many; the node's own sum is always among them."""
+    if len(sums) <= MOST_SCOPES:
+        return sums.items()
+    return sorted(sums.items(), key=lambda each: (each[0] != NODE, -each[1]))[:MOST_SCOPES]
 
 
 def _amounts(found: Any) -> dict[str, dict[str, float]]:

@@ -89,6 +89,19 @@ def test_without_a_budget_nothing_is_over_and_nothing_saved() -> None:
     assert till.value("spend_usd_total", backend="fake", namespace="team") == 1000
 
 
+def test_a_namespace_that_costs_nothing_for_long_has_no_series() -> None:
+    """Namespaces come and go; one that comes back is counted from nothing, as after a restart."""
+    till = Till()
+    for hours, prices in ((1, [2.0]), (2, []), (900, [])):
+        till.clock.seconds = 3600.0 * hours
+        till.show(*prices)
+    assert till.value("spend_usd_total", backend="fake", namespace="team") is None
+    till.spending.created(A, "team", offer(1.0), InstanceRef("back"))
+    till.clock.seconds += 3600
+    till.show()
+    assert till.value("spend_usd_total", backend="fake", namespace="team") == 1
+
+
 def test_a_create_reserves_until_it_has_an_instance() -> None:
     """Many pods at once don't spend the same dollar twice."""
     till = Till(node=Caps(usd_per_hour=10.0))

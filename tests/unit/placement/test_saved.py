@@ -25,6 +25,16 @@ def test_it_reads_what_it_wrote() -> None:
     assert "\n" not in text
 
 
+def test_of_very_many_namespaces_the_dearest_are_remembered() -> None:
+    """A Node's annotations are bounded, and namespaces may be made for each change to be tried."""
+    sums = {"": 0.5, **{f"preview-{number}": float(number) for number in range(10_000)}}
+    text = render(replace(SAVED, spent={"2026-01": sums, "2026-01-31": sums}))
+    found = parse(text)
+    assert found is not None
+    assert {"", "preview-9999", "preview-9501"} < found.spent["2026-01"].keys()
+    assert len(text) < 64 * 1024
+
+
 def test_what_the_meters_show_since_the_last_list_is_saved_too() -> None:
     """Of an instance that no list has shown yet as well; what costs nothing is not."""
     meters = Meters()
