@@ -1,16 +1,20 @@
 """Types of command-line flags: text in, a checked value out, or argparse's own complaint. Pure.
 
-Fed by a person through argparse; used by the simulators' ``add_arguments``, so that every one of
-them refuses the same nonsense in the same words before it opens a port.
+Fed by a person through argparse; used by the ``add_arguments`` of simulators and checkups, so
+that each refuses the same nonsense in the same words before it opens a port or asks a cluster.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 
 _HIGHEST_PORT = 65_535
+_LONGEST_NAME = 253
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_LABEL_WORDS = "at most 63 lower-case letters, digits and -"
 
 
 def port(text: str) -> int:
@@ -47,6 +51,24 @@ def span(text: str) -> tuple[float, float]:
     if ends[0] > ends[1]:
         raise _wrong(text, allowed)
     return ends
+
+
+def namespace_name(text: str) -> str:
+    """The name of a namespace. Raises argparse.ArgumentTypeError."""
+    if not re.fullmatch(_LABEL, text):
+        raise _wrong(text, f"a namespace, {_LABEL_WORDS}")
+    return text
+
+
+def pod_name(text: str) -> tuple[str, str]:
+    """Namespace (``default`` where none is given) and name of a pod, as ``NAMESPACE/NAME``.
+
+    Raises argparse.ArgumentTypeError."""
+    space, slash, name = text.rpartition("/")
+    is_named = len(name) <= _LONGEST_NAME and re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", name)
+    if not is_named or (slash and not re.fullmatch(_LABEL, space)):
+        raise _wrong(text, f"a pod as NAMESPACE/NAME, each {_LABEL_WORDS}")
+    return space or "default", name
 
 
 def _integer(text: str, allowed: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.arguments import count, port, quantity, span
+from vk_provider.arguments import count, namespace_name, pod_name, port, quantity, span
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,9 @@ from vk_provider.arguments import count, port, quantity, span
         (quantity, "2.5", 2.5),
         (span, "200", (200.0, 200.0)),
         (span, "50-500", (50.0, 500.0)),
+        (namespace_name, "kube-system", "kube-system"),
+        (pod_name, "web/chat-0.a", ("web", "chat-0.a")),
+        (pod_name, "chat", ("default", "chat")),
     ],
 )
 def test_a_sensible_flag_is_taken(parse: Callable[[str], Any], text: str, value: Any) -> None:
@@ -42,6 +45,15 @@ def test_a_sensible_flag_is_taken(parse: Callable[[str], Any], text: str, value:
         (span, "500-50", "such as 200 or 50-500"),
         (span, "-5", "such as 200 or 50-500"),
         (span, "5-", "such as 200 or 50-500"),
+        (namespace_name, "", "a namespace, at most"),
+        (namespace_name, "a/b", "a namespace, at most"),
+        (namespace_name, "A", "a namespace, at most"),
+        (pod_name, "", "as NAMESPACE/NAME"),
+        (pod_name, "/chat", "as NAMESPACE/NAME"),
+        (pod_name, "web/", "as NAMESPACE/NAME"),
+        (pod_name, "web/../chat", "as NAMESPACE/NAME"),
+        (pod_name, "pod/web/chat", "as NAMESPACE/NAME"),
+        (pod_name, "web/" + "a." * 126 + "aa", "as NAMESPACE/NAME"),
     ],
 )
 def test_nonsense_is_named_with_what_is_allowed(

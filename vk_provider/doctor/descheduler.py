@@ -11,15 +11,14 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from vk_provider.bursting.checkup import Advice, Level
 from vk_provider.bursting.descheduler_homecoming import Expected, Program, examine
 from vk_provider.bursting.descheduler_others import examine_other
 from vk_provider.bursting.descheduler_pods import SYSTEM_CRITICAL, Surroundings, stuck
 from vk_provider.bursting.descheduler_policy import VIRTUAL_LABELS, brings_home, profiles
-from vk_provider.bursting.limits import HomecomingLimits
 from vk_provider.bursting.picture import VirtualNode
 from vk_provider.bursting.reading import node_view
 from vk_provider.doctor.descheduler_shape import shape_problems
@@ -33,12 +32,15 @@ from vk_provider.doctor.descheduler_sources import (
 )
 from vk_provider.doctor.report import tell
 from vk_provider.faults import ConfigError, KubeNotFoundError
+from vk_provider.fields import show
 from vk_provider.kube import paths
 from vk_provider.kube.client import KubeClient
 from vk_provider.kube.credentials import load_credentials
+from vk_provider.output import say
 from vk_provider.pods.types import Json
-from vk_provider.settings_file import load_settings
-from vk_provider.yaml_documents import Complaint, read_documents
+from vk_provider.settings_bursting import BurstingSettings
+from vk_provider.settings_file import is_ours, settings_of
+from vk_provider.yaml_documents import Complaint, Document, read_documents
 
 CRON_JOBS = "/apis/batch/v1/cronjobs"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
@@ -56,10 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace) -> int:
     """Look and tell. Raises ConfigError, KubeError."""
-    documents, configuration = _sorted(arguments.file)
-    limits = _limits(configuration)
-    if documents:
-        return tell(_judge(of_documents(documents), Expected(limits), in_files=True))
+    given = _sorted(arguments.file)
+    limits = given.settings.homecoming if given.settings is not None else None
+    if given.found:
+        return tell(_judge(given.found, Expected(limits), in_files=True))
     kubeconfig = Path(arguments.kubeconfig) if arguments.kubeconfig else None
     credentials = await load_credentials(kubeconfig, arguments.context)
     async with KubeClient(credentials) as client:
@@ -74,30 +76,45 @@ async def run(arguments: argparse.Namespace) -> int:
     return tell(advice)
 
 
-def _sorted(files: Sequence[str]) -> tuple[list[tuple[str, Any]], list[str]]:
-    """Documents about deschedulers with their places, and the files of the configuration."""
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the files hold: deschedulers, and our own configuration."""
+
+    found: Found
+    settings: BurstingSettings | None
+
+
+def _sorted(files: Sequence[str]) -> _Given:
+    """Everything in the files by what it is about; what is about neither is passed over.
+
+    Raises ConfigError, also where files are given and all of them are passed over."""
     complaints: list[Complaint] = []
-    documents: list[tuple[str, Any]] = []
-    configuration = []
-    for file in files:
-        found = read_documents(file, complaints)
-        ours = [one for one in found if is_about_deschedulers(one.value)]
-        for one in ours:
-            complaints += [
-                Complaint(one.file, one.line_of(problem.path), str(problem))
-                for problem in shape_problems(one.value)
-            ]
-        documents += [(f"{one.file}:{one.line}", one.value) for one in ours]
-        if len(ours) < len(found) and not ours:
-            configuration.append(file)
-    if complaints:
-        raise ConfigError(str(complaint) for complaint in complaints)
-    return documents, configuration
+    documents = [one for file in files for one in read_documents(file, complaints)]
+    policies = [one for one in documents if is_about_deschedulers(one.value)]
+    own = [one for one in documents if is_ours(one)]
+    for one in policies:
+        complaints += [
+            Complaint(one.file, one.line_of(problem.path), str(problem))
+            for problem in shape_problems(one.value)
+        ]
+    settings = settings_of(own, complaints, files).bursting if own or complaints else None
+    found = of_documents([(f"{one.file}:{one.line}", one.value) for one in policies])
+    others = [one for one in documents if one not in (*policies, *own)]
+    if files and not found and not own:
+        raise ConfigError([f"no descheduler and no policy of one in {' '.join(files)}"])
+    if others:
+        say(f"passed over, as neither about deschedulers nor ours: {_kinds(others)}")
+    return _Given(found, settings)
 
 
-def _limits(files: Sequence[str]) -> HomecomingLimits | None:
-    settings = load_settings(files).bursting if files else None
-    return settings.homecoming if settings is not None else None
+def _kinds(documents: Sequence[Document]) -> str:
+    """Which kinds there are, and how many of each."""
+    values = [one.value for one in documents]
+    kinds = Counter(
+        str(value.get("kind") or "no kind") if isinstance(value, dict) else show(value)
+        for value in values
+    )
+    return ", ".join(f"{kind} ({number})" for kind, number in sorted(kinds.items()))
 
 
 def _judge(found: Found, expected: Expected, *, in_files: bool = False) -> list[Advice]:
@@ -106,8 +123,14 @@ def _judge(found: Found, expected: Expected, *, in_files: bool = False) -> list[
     advice = [one for program in ours for one in examine(program, expected)]
     advice += [one for program in others for one in examine_other(program, expected.virtual)]
     advice += [
-        Advice(Level.WARNING, where, f"its policy can't be read: {why}", "check it with -f")
+        Advice(Level.WARNING, where, f"its policy is not to be had: {why}", "check it with -f")
         for where, why in found.mute
+    ]
+    advice += [
+        Advice(
+            Level.ERROR, where, f"its policy can't be read: {why}", "no descheduler starts on it"
+        )
+        for where, why in found.broken
     ]
     if len(ours) > 1 and not in_files:
         where = ", ".join(program.where for program in ours)

@@ -11,25 +11,31 @@ from dataclasses import dataclass, field
 from posixpath import basename, dirname
 from typing import Any
 
-import yaml
-
 from vk_provider.bursting.descheduler_homecoming import Program
 from vk_provider.doctor.descheduler_shape import shape_problems
+from vk_provider.fields import join_path
 from vk_provider.pods.types import Json
+from vk_provider.yaml_documents import Complaint, parse_documents
 
 POLICY_KIND = "DeschedulerPolicy"
 POLICY_FLAG = "policy-config-file"
 _CHART_KEY = "deschedulerPolicy"
+_YAML = (".yaml", ".yml", ".json")
 
 Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class Found:
-    """What was found. ``mute`` are deschedulers whose policy could not be read, with the reason."""
+    """What was found. ``mute`` are deschedulers whose policy is not to be had, ``broken`` those
+    that would not start on theirs, each with the reason."""
 
     programs: list[Program] = field(default_factory=list)
     mute: list[tuple[str, str]] = field(default_factory=list)
+    broken: list[tuple[str, str]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.programs or self.mute or self.broken)
 
 
 def policies_wanted(workloads: Sequence[Json]) -> Iterator[Key]:
@@ -65,8 +71,7 @@ def of_documents(documents: Sequence[tuple[str, Any]]) -> Found:
         elif _CHART_KEY in value:
             found.programs.append(_of_values(place, value))
         elif value.get("kind") == "ConfigMap" and _key(value) not in used:
-            for policy in _policies(value):
-                _take(found, Program(place, policy))
+            _add_all(found, place, value)
     return found
 
 
@@ -92,8 +97,10 @@ def _add(
         return
     source, file = mounted
     data = (config_maps.get(source) or {}).get("data") or {}
-    policy = _parsed(data.get(file, ""))
-    if policy is None:
+    policy, why = _parsed(data.get(file) or "")
+    if why:
+        found.broken.append((where, f"ConfigMap {'/'.join(source)}: {file}: {why}"))
+    elif policy is None:
         found.mute.append((where, f"ConfigMap {'/'.join(source)} has no policy in {file}"))
     else:
         is_repeated = workload.get("kind") == "CronJob"
@@ -103,7 +110,7 @@ def _add(
 def _take(found: Found, program: Program) -> None:
     problems = shape_problems({**program.policy, "kind": POLICY_KIND})
     if problems:
-        found.mute.append((program.where, "; ".join(map(str, problems))))
+        found.broken.append((program.where, "; ".join(map(str, problems))))
     else:
         found.programs.append(program)
 
@@ -164,19 +171,23 @@ def _of_values(place: str, values: Json) -> Program:
     return Program(place, values[_CHART_KEY] or {}, flags, is_repeated)
 
 
-def _policies(config_map: Json) -> Iterator[Json]:
-    for text in (config_map.get("data") or {}).values():
-        policy = _parsed(text)
-        if policy is not None and policy.get("kind") == POLICY_KIND:
-            yield policy
+def _add_all(found: Found, place: str, config_map: Json) -> None:
+    """The policies in a ConfigMap that nothing mounts; its other texts may be anything."""
+    for key, text in (config_map.get("data") or {}).items():
+        policy, why = _parsed(text)
+        if why and (POLICY_KIND in text or key.endswith(_YAML)):
+            found.broken.append((place, f"{join_path('data', key)}: {why}"))
+        elif policy is not None and policy.get("kind") == POLICY_KIND:
+            _take(found, Program(place, policy))
 
 
-def _parsed(text: str) -> Json | None:
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
-    return value if isinstance(value, Mapping) else None
+def _parsed(text: str) -> tuple[Json | None, str]:
+    """The mapping in a text, None if it holds something else; and why it can't be read."""
+    complaints: list[Complaint] = []
+    documents = parse_documents("", text, complaints)
+    why = "; ".join(f"line {each.line}: {each.message}" for each in complaints)
+    value = documents[0].value if documents and not why else None
+    return (value if isinstance(value, Mapping) else None), why
 
 
 def _key(found: Json) -> Key:

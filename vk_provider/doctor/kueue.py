@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from vk_provider.arguments import namespace_name
 from vk_provider.bursting.checkup import Advice, Level
 from vk_provider.bursting.kueue_preflight import (
     CheckState,
@@ -34,6 +33,7 @@ from vk_provider.kube.credentials import load_credentials
 from vk_provider.pods.types import Json
 from vk_provider.settings_bursting import BurstingSettings
 from vk_provider.settings_file import load_settings
+from vk_provider.yaml_documents import parse_documents
 
 GROUP = "/apis/kueue.x-k8s.io"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -43,7 +43,10 @@ _CONFIGURATION_KEY = "controller_manager_config.yaml"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where Kueue itself runs."""
     parser.add_argument(
-        "--kueue-namespace", default="kueue-system", help="of its manager (default: kueue-system)"
+        "--kueue-namespace",
+        type=namespace_name,
+        default="kueue-system",
+        help="of its manager (default: kueue-system)",
     )
 
 
@@ -143,10 +146,8 @@ class _Reader:
             return None
         texts = [(one.get("data") or {}).get(_CONFIGURATION_KEY) for one in maps]
         text = next((one for one in texts if one), None)
-        try:
-            found: Any = yaml.safe_load(text) if text else None
-        except yaml.YAMLError:
-            return None
+        documents = parse_documents(_CONFIGURATION_KEY, text or "", [])
+        found: Any = documents[0].value if documents else None
         return found if isinstance(found, dict) else None
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vk_provider.arguments import count
+from vk_provider.arguments import count, namespace_name, pod_name
 from vk_provider.bursting.picture import HomeNode, Picture, Selection, VirtualNode
 from vk_provider.bursting.reading import node_view, pod_view
 from vk_provider.bursting.scoring import Place, compare, place
@@ -40,18 +40,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--probes", type=count(1), default=8, help="pods to create (default: 8)")
     parser.add_argument(
         "--pod",
+        type=pod_name,
         metavar="NAMESPACE/NAME",
         help="probes are like this pod (default: one that bursts)",
     )
-    parser.add_argument("--namespace", default="default", help="of the probes (default: default)")
+    parser.add_argument(
+        "--namespace",
+        type=namespace_name,
+        default="default",
+        help="of the probes (default: default)",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How many probes, like which pod (``NAMESPACE/NAME``; None: one that bursts), and where."""
+    """How many probes, like which pod (namespace, name; None: one that bursts), and where."""
 
     probes: int = 8
-    pod: str | None = None
+    pod: tuple[str, str] | None = None
     namespace: str = "default"
 
 
@@ -79,12 +85,11 @@ async def look(client: KubeClient, selection: Selection, wishes: Wishes) -> Scor
 
 
 async def _sample(
-    client: KubeClient, pods: Sequence[Json], named: str | None, selection: Selection
+    client: KubeClient, pods: Sequence[Json], named: tuple[str, str] | None, selection: Selection
 ) -> Json:
     """The pod that was named, else one that may burst, else one as the webhook makes it."""
     if named:
-        namespace, _, name = named.rpartition("/")
-        return await client.get(paths.pod(namespace or "default", name))
+        return await client.get(paths.pod(*named))
     for pod in pods:
         view = pod_view(pod, selection.resource)
         if selection.is_inference(view) and not view.is_over and view.gpus:

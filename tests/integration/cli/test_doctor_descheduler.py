@@ -61,6 +61,42 @@ def test_a_folder_and_a_stock_policy(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "add vk-provider.dev/unavailable" in printed
 
 
+def test_a_folder_may_hold_other_things_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are passed over in one line, in files of their own and beside what is read."""
+    (tmp_path / "policy.yaml").write_text(POLICY.read_text() + "---\nkind: Namespace\n")
+    (tmp_path / "node.yaml").write_text(NODE + "---\n{kind: Namespace}\n---\njust words\n")
+
+    assert examine(tmp_path) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert 'neither about deschedulers nor ours: "just words" (1), Namespace (2)' in printed
+    assert "evictionsPerCycle (1)" in printed
+
+
+@pytest.mark.parametrize("text", ["", "kind: Namespace\n", "kind: ConfigMap\n"])
+def test_files_without_any_policy_are_refused(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rather than taken for a question about a cluster."""
+    (tmp_path / "other.yaml").write_text(text)
+
+    assert examine(tmp_path) == 2
+    assert "no descheduler and no policy of one" in capsys.readouterr().err
+
+
+def test_a_config_map_whose_policy_is_no_yaml_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The descheduler would not start on it."""
+    file = tmp_path / "map.yaml"
+    file.write_text('kind: ConfigMap\ndata: {policy.yaml: "a: ["}\n')
+
+    assert examine(file) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "its policy can't be read: data[policy.yaml]: line 1: not YAML" in printed
+
+
 def test_what_is_no_yaml_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With file and line, as everywhere."""
     file = tmp_path / "broken.yaml"
@@ -81,12 +117,21 @@ def test_a_policy_of_another_shape_is_told_with_its_line(
     assert capsys.readouterr().err == f"{file}:2: profiles: found 5, allowed: a list\n"
 
 
-def test_no_probes_are_refused_before_a_cluster_is_asked(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["scoring", "--probes", "0"], "found '0', allowed: a whole number of at least 1"),
+        (["scoring", "--namespace", "a/b"], "found 'a/b', allowed: a namespace"),
+        (["scoring", "--pod", "pod/web/x"], "found 'pod/web/x', allowed: a pod as NAMESPACE/NAME"),
+        (["kueue", "--kueue-namespace", ""], "found '', allowed: a namespace"),
+    ],
+)
+def test_flags_are_checked_before_a_cluster_is_asked(
+    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A scoring of nothing would be good news."""
-    assert main(["doctor", "scoring", "--probes", "0"]) == 2
-    assert "found '0', allowed: a whole number of at least 1" in capsys.readouterr().err
+    """A scoring of nothing would be good news; a slip in a name would ask for something else."""
+    assert main(["doctor", *flags]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_new_provider_takes_no_name_that_is_installed(

@@ -103,7 +103,7 @@ async def test_a_named_pod_is_copied_and_one_as_the_webhook_makes_it_where_there
     async with cluster(lambda _: "burst") as api:
         generic = await look(MemoryClient(api), Selection(), Wishes(probes=1))
         api.store.put("pods", inference("mine", "burst"))
-        named = await look(MemoryClient(api), Selection(), Wishes(1, "web/mine"))
+        named = await look(MemoryClient(api), Selection(), Wishes(1, ("web", "mine")))
 
     assert generic.went == {"burst": 1}
     assert generic.sample["metadata"]["name"] == "a pod as the webhook makes it"

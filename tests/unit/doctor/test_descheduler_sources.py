@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from vk_provider.doctor.descheduler_sources import (
@@ -49,10 +50,10 @@ def test_a_policy_of_another_shape_is_told_and_not_judged() -> None:
     broken = config_map(yaml.safe_dump({**POLICY, "profiles": 5}))
     said = "profiles: found 5, allowed: a list"
 
-    assert find([deployment()], {KEY: broken}).mute == [
+    assert find([deployment()], {KEY: broken}).broken == [
         ("Deployment kube-system/descheduler", said)
     ]
-    assert of_documents([("f.yaml:1", broken)]).mute == [("f.yaml:1", said)]
+    assert of_documents([("f.yaml:1", broken)]).broken == [("f.yaml:1", said)]
 
 
 def test_a_deployment_and_its_policy() -> None:
@@ -86,14 +87,36 @@ def test_a_volume_may_rename_the_key() -> None:
 
 
 def test_what_cannot_be_read_is_told() -> None:
-    """No volume, no ConfigMap, no YAML: each with its reason."""
+    """No volume, no ConfigMap, no mapping: each with its reason."""
     baked = deployment(pod_spec("--policy-config-file", "/elsewhere/policy.yaml"))
-    broken = config_map("a: [")
     listed = config_map("[1]")
 
     assert "in no ConfigMap" in find([baked], {}).mute[0][1]
-    for maps in ({}, {KEY: broken}, {KEY: listed}):
+    for maps in ({}, {KEY: listed}):
         assert "has no policy" in find([deployment()], maps).mute[0][1]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "is_told"),
+    [
+        ("policy.yaml", "a: [", True),
+        ("policy.yaml", "a: 1\na: 2", True),
+        ("rules", "kind: DeschedulerPolicy\nprofiles: [", True),
+        ("start.sh", "a: [", False),
+    ],
+)
+def test_a_policy_that_is_no_yaml_is_told(key: str, text: str, is_told: bool) -> None:
+    """Mounted or not, by its line; any other text may be what it likes."""
+    broken = config_map(text, key)
+
+    (mounted,) = find(
+        [deployment(pod_spec(f"--policy-config-file=/policy/{key}"))], {KEY: broken}
+    ).broken
+    alone = of_documents([("f.yaml:1", broken)]).broken
+
+    assert mounted[0] == WHERE
+    assert mounted[1].startswith(f"ConfigMap kube-system/policy: {key}: line ")
+    assert bool(alone) is is_told
 
 
 def test_others_are_no_deschedulers() -> None:
