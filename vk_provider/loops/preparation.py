@@ -79,7 +79,7 @@ class Preparer:
 
     async def resolved(self, uid: PodUID, pod: Json) -> ResolvedPod | None:
         """The pod with its references as they are now; None while one of them is missing."""
-        if await self._unreadable(uid, pod):
+        if await self._unreadable(uid, pod) is not None:
             return None
         found = await self._resolve(pod, hints(pod)[0])
         return None if isinstance(found, Missing) else found
@@ -90,9 +90,9 @@ class Preparer:
         if problems:
             return Prepared(refusals=problems)
         unreadable = await self._unreadable(uid, pod)
-        if unreadable:
+        if unreadable is not None:
             reason = str(WaitingReason.CREATE_CONTAINER_CONFIG_ERROR)
-            return Prepared(missing=Waiting(reason, unreadable))
+            return Prepared(missing=Waiting(reason, unreadable.message), notices=(unreadable,))
         resolved = await self._resolve(pod, wishes)
         if isinstance(resolved, Missing):
             notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
@@ -100,24 +100,23 @@ class Preparer:
             return Prepared(missing=waiting, notices=notices)
         return await self._place(uid, resolved)
 
-    async def _unreadable(self, uid: PodUID, pod: Json) -> str:
-        """Which references we may not read, in words; that is not the same as their absence."""
+    async def _unreadable(self, uid: PodUID, pod: Json) -> Notice | None:
+        """Which reference we may not read, in words; that is not the same as its absence."""
         keys, granted = self._referenced(pod), self._settings.namespaces
-        outside = sorted(
-            {key.namespace for key in keys if granted and key.namespace not in granted}
-        )
+        outside = sorted(key for key in keys if granted and key.namespace not in granted)
         if outside:
-            return (
-                f"ConfigMaps and Secrets of namespace {outside[0]} may not be read: this node's "
-                f"spec.namespaces are {', '.join(granted)}"
+            return _unread(
+                outside[0],
+                f"ConfigMaps and Secrets of namespace {outside[0].namespace} may not be read: "
+                f"this node's spec.namespaces are {', '.join(granted)}",
             )
         self._references.want(uid, keys)
         for key in sorted(keys):
             found = await self._references.get(key)
             fault = self._references.fault(key)
             if found is None and isinstance(fault, ForbiddenError):
-                return f"{key.kind} {key.namespace}/{key.name} may not be read: {fault}"
-        return ""
+                return _unread(key, f"{key} may not be read: {fault}")
+        return None
 
     async def _resolve(self, pod: Json, wishes: PlacementHints) -> ResolvedPod | Missing:
         objects: dict[ObjectKey, Json | None] = {
@@ -190,6 +189,11 @@ class Preparer:
             first = ranking.choices[0]
             known.occupancy.take(uid, Place(first.backend, first.offer.data_center))
         return ranking
+
+
+def _unread(key: ObjectKey, message: str) -> Notice:
+    """Also one that is optional must be read: nobody knows that it is absent."""
+    return Notice("Warning", f"FailedToReadMandatory{key.kind}", message)
 
 
 def _refused_fields(

@@ -35,6 +35,7 @@ async def test_a_namespace_that_is_not_ours_to_read_is_not_even_asked() -> None:
         assert waiting["reason"] == "CreateContainerConfigError"
         assert "this node's spec.namespaces are one, two" in waiting["message"]
         assert not bench.api.count("GET", "configmaps")
+        assert bench.api.events().count("FailedToReadMandatoryConfigMap") == 1
         await bench.until(lambda: bench.phase("plain") == "Running")
 
 
@@ -49,6 +50,7 @@ async def test_a_forbidden_reference_is_told_as_such_until_it_is_granted() -> No
         waiting = bench.waiting("web")
         assert waiting["reason"] == "CreateContainerConfigError"
         assert "ConfigMap default/settings may not be read" in waiting["message"]
+        assert "FailedToReadMandatoryConfigMap" in bench.api.events()
         await bench.until(lambda: bench.phase("web") == "Running", 600)
 
 
