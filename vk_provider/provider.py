@@ -130,6 +130,8 @@ class ProviderTraits:
     projects (``ResolvedPod.tokens``), and new ones through ``SupportsRefresh``.
     ``follows_updates``: ``SupportsRefresh`` also brings over what the API server lets change in the
     spec of a running pod: images, resources, and the ephemeral containers that are added to it.
+    ``switched_off``: words of :func:`capabilities` that the configuration leaves out; the methods
+    are there, and refuse with a sentence that says what to configure.
     """
 
     list_lag_seconds: float
@@ -143,6 +145,7 @@ class ProviderTraits:
     ids_are_global: bool = False
     hands_on_tokens: bool = False
     follows_updates: bool = False
+    switched_off: frozenset[str] = frozenset()
 
 
 ReadClaim = Callable[[str, str], Awaitable[tuple[Mapping[str, Any], Mapping[str, Any]]]]
@@ -339,5 +342,6 @@ _CAPABILITIES: tuple[tuple[str, type], ...] = (
 
 
 def capabilities(provider: Provider) -> tuple[str, ...]:
-    """The optional protocols a provider implements, as short words for annotations and logs."""
-    return tuple(name for name, protocol in _CAPABILITIES if isinstance(provider, protocol))
+    """What a provider can do beyond the least, as short words for annotations and logs."""
+    there = (name for name, protocol in _CAPABILITIES if isinstance(provider, protocol))
+    return tuple(name for name in there if name not in provider.traits.switched_off)

@@ -59,6 +59,7 @@ class RunPodProvider(RunPodShop):
             ended_is_free=False,
             ids_are_global=True,
             starting_is_free=False,
+            switched_off=frozenset() if shells.can_log_in else frozenset({"exec", "port-forward"}),
         )
 
     @property

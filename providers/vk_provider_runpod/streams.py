@@ -63,6 +63,11 @@ class Shells:
         self._measuring = Measuring(self._connections)
 
     @property
+    def can_log_in(self) -> bool:
+        """Whether that is configured, and its client installed."""
+        return self._connections is not None
+
+    @property
     def connections(self) -> Connections:
         """Raises ``NotSupportedError`` where nobody logs in."""
         if self._connections is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from vk_provider.provider import capabilities
+from vk_provider.provider import ProviderTraits, capabilities
 from vk_provider.testing.fake import FakeBackend, FakeConfig, FakeProvider
 
 
 class _Bare:
     """Implements nothing optional."""
+
+    traits = ProviderTraits(list_lag_seconds=0)
 
 
 def test_capabilities_are_short_words_of_what_is_implemented() -> None:

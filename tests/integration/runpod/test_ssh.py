@@ -20,6 +20,7 @@ from tests.integration.runpod.conftest import API_KEY
 from tests.support.eventually import eventually
 from vk_provider.faults import DeniedError, NotSupportedError, UnavailableError
 from vk_provider.pods.types import InstanceRef
+from vk_provider.provider import capabilities
 from vk_provider.streams import AttachRequest, ExecRequest
 from vk_provider.testing.builders import make_container, make_resolved_pod, make_stamp
 from vk_provider.testing.contract_client import ScriptedClient
@@ -82,6 +83,7 @@ async def test_variables_survive_the_way_whatever_they_hold(
     value = 'it\'s "a"\nb $HOME `x` \\1 &\n'
     container = make_container(env=[{"name": "ODD", "value": value}, {"name": "UID", "value": "7"}])
     async with make_provider(ssh=ssh_block) as provider:
+        assert {"exec", "port-forward"} <= set(capabilities(provider))
         ref = await running_pod(provider, simulator, containers=[container])
 
         assert await run(provider, ref, 'printf %s "$ODD"') == (0, value.encode())
@@ -246,9 +248,10 @@ async def test_where_nothing_lets_us_in_the_reason_is_said(
 async def test_without_a_key_commands_are_refused_with_the_way_to_have_them(
     make_provider: MakeProvider, simulator: Simulator
 ) -> None:
-    """And the instance is told of none."""
+    """And the instance is told of none, nor does the node say that it can do them."""
     async with make_provider() as provider:
         ref = await running_pod(provider, simulator)
+        assert not {"exec", "port-forward"} & set(capabilities(provider))
 
         with pytest.raises(NotSupportedError, match=r"ssh: \{privateKey"):
             await run(provider, ref, "true")
