@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from vk_provider.pods.masking import masked
 from vk_provider.pods.pull_secrets import pull_notes
+from vk_provider.pods.start_wrapper import FILES_ENV
 from vk_provider.pods.types import Explanation, Offer, ResolvedPod
 from vk_provider_modal.config import ModalConfig
 from vk_provider_modal.translate import translate
-from vk_provider_modal.volumes import FILES_ENV, files_shown
+from vk_provider_modal.volumes import files_shown
 
 
 def explain(pod: ResolvedPod, offer: Offer, config: ModalConfig) -> Explanation:

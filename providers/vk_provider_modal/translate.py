@@ -16,6 +16,7 @@ from typing import Any
 from vk_provider.faults import FieldProblem, UnsupportedFieldsError
 from vk_provider.pods.pull_secrets import credential_for
 from vk_provider.pods.reading import mapping, mappings, number, strings, text
+from vk_provider.pods.start_wrapper import FILES_ENV
 from vk_provider.pods.types import FieldNote, Offer, ResolvedContainer, ResolvedPod
 from vk_provider_modal import refusals, stamp, volumes
 from vk_provider_modal.config import ModalConfig
@@ -119,7 +120,7 @@ def _arguments(container: ResolvedContainer, *, wrapped: bool) -> list[str]:
 
 
 def _env(pod: ResolvedPod, *, wrapped: bool) -> dict[str, str]:
-    files = {volumes.FILES_ENV: volumes.files_value(pod)} if wrapped else {}
+    files = {FILES_ENV: volumes.files_value(pod)} if wrapped else {}
     return {**pod.containers[0].env, **files}
 
 

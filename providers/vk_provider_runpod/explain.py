@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from vk_provider.pods.masking import masked
 from vk_provider.pods.pull_secrets import credential_for, pull_notes
+from vk_provider.pods.start_wrapper import FILES_ENV
 from vk_provider.pods.types import Explanation, Offer, ResolvedPod
 from vk_provider_runpod.config import RunPodConfig
 from vk_provider_runpod.translate import NOTHING_KNOWN, Known, translate
-from vk_provider_runpod.volumes import FILES_ENV, files_shown
+from vk_provider_runpod.volumes import files_shown
 
 _ANY_GPU = "(the cheapest in stock of RunPod's catalogue)"
 
@@ -26,7 +27,7 @@ def explain(
     found = translate(pod, offer, config, replace(known, registry=_registry(pod)))
     body = dict(found.body)
     if FILES_ENV in body["env"]:
-        body["env"] = {**body["env"], FILES_ENV: files_shown(pod.containers[0], pod)}
+        body["env"] = {**body["env"], FILES_ENV: files_shown(pod)}
     return Explanation(masked(body, pod.secret_values), (*found.notes, *pull_notes(pod)))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from vk_provider import quantities
 from vk_provider.faults import FieldProblem, UnsupportedFieldsError
 from vk_provider.pods.reading import mapping, mappings, strings, text
+from vk_provider.pods.start_wrapper import FILES_ENV
 from vk_provider.pods.types import FieldNote, Offer, ResolvedContainer, ResolvedPod
 from vk_provider_runpod import image, refusals, ssh_access, stamp, volumes
 from vk_provider_runpod.config import RunPodConfig
@@ -145,7 +146,7 @@ def _dumped(words: Mapping[str, list[str]]) -> str:
 
 
 def _env(pod: ResolvedPod, container: ResolvedContainer, *, wrapped: bool) -> dict[str, str]:
-    files = {volumes.FILES_ENV: volumes.files_value(container, pod)} if wrapped else {}
+    files = {FILES_ENV: volumes.files_value(pod)} if wrapped else {}
     return {**container.env, **files, **stamp.stamp_env(pod.stamp, container.name)}
 
 

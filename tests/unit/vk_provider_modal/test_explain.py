@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from vk_provider_modal.config import ModalConfig
@@ -40,6 +41,20 @@ def test_everything_from_a_whole_secret_is_hidden(config: ModalConfig) -> None:
     pod = make_resolved_pod(objects=OBJECTS, containers=[container])
 
     assert explain(pod, IMPLICIT_OFFER, config).request["env"] == {"word": "***"}
+
+
+def test_of_files_only_the_sizes_are_shown(configured: Callable[..., ModalConfig]) -> None:
+    """They may be a Secret's."""
+    mount = {"name": "s", "mountPath": "/s"}
+    pod = make_resolved_pod(
+        containers=[make_container(command=["x"], volumeMounts=[mount])],
+        volumes=[{"name": "s", "secret": {"secretName": "login"}}],
+        objects=OBJECTS,
+    )
+
+    request = explain(pod, IMPLICIT_OFFER, configured(files_wrapper=True)).request
+
+    assert request["env"] == {"VK_PROVIDER_FILES": "644 /s/word (15 bytes)"}
 
 
 def test_a_login_is_shown_without_its_password(config: ModalConfig) -> None:

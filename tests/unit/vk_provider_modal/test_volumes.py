@@ -65,15 +65,6 @@ def test_files_need_the_wrapper_and_the_wrapper_a_command(
     assert "later changes" in found.notes[0].note
 
 
-def test_too_many_files_are_refused(configured: Callable[..., ModalConfig]) -> None:
-    """They travel in a variable."""
-    made = pod({"name": "s", "configMap": {"name": "s", "optional": True}}, command=["a"])
-    large = VolumeFile("/data/large", b"x" * 40_000)
-    made = replace(made, containers=(replace(made.containers[0], files=(large,)),))
-
-    assert paths(storage(made, configured(files_wrapper=True))) == ["spec.volumes[0].configMap"]
-
-
 def test_scratch_space_is_a_note(config: ModalConfig) -> None:
     """In memory or not; shared memory is the sandbox's own."""
     memory = {"name": "m", "emptyDir": {"medium": "Memory"}}
@@ -110,10 +101,3 @@ def test_the_work_list_has_folders_then_files() -> None:
 
     assert files_value(made) == "folder L2RhdGE=\n600 L2E= Yg=="
     assert files_shown(made) == "folder /data\n600 /a (1 bytes)"
-
-
-def test_a_mount_of_nothing_is_left_to_the_api_server(config: ModalConfig) -> None:
-    """Which refuses it long before."""
-    container = make_container(volumeMounts=[{"name": "none", "mountPath": "/x"}])
-
-    assert storage(make_resolved_pod(containers=[container]), config).problems == ()

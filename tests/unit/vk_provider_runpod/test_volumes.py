@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from vk_provider_runpod.config import RunPodConfig
-from vk_provider_runpod.volumes import MAX_FILES_BYTES, Storage, files_value, storage
+from vk_provider_runpod.volumes import Storage, files_shown, files_value, storage
 
 from vk_provider.pods.references import ObjectKey
 from vk_provider.pods.types import ResolvedPod
@@ -80,14 +79,6 @@ def test_unreadable_sizes_are_refused(config: RunPodConfig) -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", ["hostPath", "nfs", "csi", "ephemeral", "image"])
-def test_other_volumes_are_refused_by_kind(config: RunPodConfig, kind: str) -> None:
-    """Also where nothing mounts them."""
-    assert paths(storage(pod_with([{"name": "v", kind: {"x": 1}}]), config)) == [
-        f"spec.volumes[0].{kind}"
-    ]
-
-
 def test_memory_is_no_medium(config: RunPodConfig) -> None:
     """RunPod has only the container disk."""
     folder = {"name": "shm", "emptyDir": {"medium": "Memory"}}
@@ -121,35 +112,12 @@ def test_what_a_mount_asks_for_in_vain_is_noted(config: RunPodConfig) -> None:
     ]
 
 
-def test_a_volume_without_a_source_is_a_folder(config: RunPodConfig) -> None:
-    """As the API server reads it."""
-    found = storage(pod_with([{"name": "bare"}]), config)
-
-    assert paths(found) == []
-    assert [note.path for note in found.notes] == ["spec.volumes[0].emptyDir"]
-
-
-def test_the_token_volume_is_no_volume(config: RunPodConfig) -> None:
-    """It was put there by admission, and the core drops it."""
-    source = {"serviceAccountToken": {"path": "token"}}
-    token = {"name": "kube-api-access-abcde", "projected": {"sources": [source]}}
-
-    assert paths(storage(pod_with([token]), config)) == []
-
-
 def test_files_need_the_wrapper(config: RunPodConfig) -> None:
-    """The message tells how."""
-    found = storage(pod_with([CONFIG_MAP]), config)
+    """The message tells how. What is neither files nor folder nor claim can't come at all."""
+    found = storage(pod_with([CONFIG_MAP, {"name": "v", "nfs": {"server": "x"}}]), config)
 
-    assert paths(found) == ["spec.volumes[0].configMap"]
-    assert WRAPPER in found.problems[0].message
-
-
-def test_the_wrapper_needs_a_command(config: RunPodConfig) -> None:
-    """Nobody knows an image's entrypoint from outside."""
-    found = storage(pod_with([CONFIG_MAP], {WRAPPER: "true"}), config)
-
-    assert paths(found) == ["spec.containers[0].command"]
+    assert paths(found) == ["spec.volumes[1].nfs", "spec.volumes[0].configMap"]
+    assert WRAPPER in found.problems[1].message
 
 
 def test_the_wrapper_is_wanted_by_annotation_or_configuration(config: RunPodConfig) -> None:
@@ -161,36 +129,12 @@ def test_the_wrapper_is_wanted_by_annotation_or_configuration(config: RunPodConf
     assert not storage(pod_with([CONFIG_MAP], {WRAPPER: "false"}, command=["x"]), always).wrapped
 
 
-def test_the_wrapper_is_left_out_where_there_is_nothing_to_write(config: RunPodConfig) -> None:
-    """The image may have no shell."""
-    always = replace(config, files_wrapper=True)
+def test_the_work_list_has_files_then_folders() -> None:
+    """A person sees their names."""
+    pod = pod_with([SCRATCH, CONFIG_MAP], command=["x"])
 
-    assert not storage(pod_with([], command=["x"]), always).wrapped
-
-
-def test_many_bytes_of_files_are_refused(config: RunPodConfig) -> None:
-    """They travel in the environment."""
-    given: dict[str, Any] = {"annotations": {WRAPPER: "true"}, "command": ["x"]}
-
-    fits = storage(pod_with([CONFIG_MAP], size=MAX_FILES_BYTES, **given), config)
-    over = storage(pod_with([CONFIG_MAP], size=MAX_FILES_BYTES + 1, **given), config)
-
-    assert (paths(fits), paths(over)) == ([], ["spec.volumes[0].configMap"])
-
-
-def test_files_are_lines_of_mode_path_and_content(config: RunPodConfig) -> None:
-    """In base64, so that no path or content needs quoting."""
-    pod = pod_with([CONFIG_MAP, SCRATCH], command=["x"])
-
-    first, second = files_value(pod.containers[0], pod).split("\n")
-
-    mode, path, content = first.split(" ")
-    assert (mode, base64.b64decode(path), base64.b64decode(content)) == (
-        "644",
-        b"/conf/a.ini",
-        b"xxx",
-    )
-    assert second == f"dir {base64.b64encode(b'/scratch').decode()}"
+    assert files_value(pod) == "644 L2NvbmYvYS5pbmk= eHh4\ndir L3NjcmF0Y2g="
+    assert files_shown(pod) == "644 /conf/a.ini (3 bytes)\ndir /scratch"
 
 
 def test_a_claim_needs_a_network_volume(config: RunPodConfig) -> None:
@@ -250,10 +194,3 @@ def test_what_differs_from_home_is_noted(config: RunPodConfig) -> None:
         "spec.volumes[2].emptyDir",
     ]
     assert "start wrapper" in notes["spec.volumes[2].emptyDir"]
-
-
-def test_a_mount_of_nothing_is_overlooked(config: RunPodConfig) -> None:
-    """The API server refuses it."""
-    mount = {"name": "nothing", "mountPath": "/x"}
-
-    assert paths(storage(pod_with([], volumeMounts=[mount]), config)) == []
