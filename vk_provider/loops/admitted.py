@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from vk_provider.pods import desired
 from vk_provider.pods.types import Json, PodUID
 from vk_provider.quantities import pod_requests
 
@@ -19,22 +20,26 @@ class Admitted:
 
     def __init__(self) -> None:
         self._requests: dict[PodUID, Mapping[str, Fraction]] = {}
+        self._generations: dict[PodUID, int] = {}
         self._total: dict[str, Fraction] = {}
 
     def add(self, uid: PodUID, pod: Json) -> None:
-        """The pod holds its requests from now on; again is no change."""
-        if uid in self._requests:
+        """The pod holds its requests from now on; a later version of its spec may change them."""
+        generation = desired.generation(pod)
+        if self._generations.get(uid) == generation:
             return
+        self.remove(uid)
         try:
             requests = pod_requests(pod)
         except ValueError:
             requests = {"pods": Fraction(1)}
-        self._requests[uid] = requests
+        self._requests[uid], self._generations[uid] = requests, generation
         for resource, amount in requests.items():
             self._total[resource] = self._total.get(resource, Fraction(0)) + amount
 
     def remove(self, uid: PodUID) -> None:
         """The pod holds nothing any more."""
+        self._generations.pop(uid, None)
         for resource, amount in self._requests.pop(uid, {}).items():
             self._total[resource] -= amount
 

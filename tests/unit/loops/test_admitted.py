@@ -25,6 +25,15 @@ def test_the_sum_is_kept_up_to_date() -> None:
     assert admitted.held_by_others(B)["cpu"] == 0
 
 
+def test_a_pod_holds_what_it_was_resized_to() -> None:
+    """What grows in place is held, or the node would run more than its capacity."""
+    admitted = Admitted()
+    admitted.add(A, POD)
+    grown = make_container(resources={"requests": {"cpu": "7"}})
+    admitted.add(A, make_pod(containers=[grown], metadata={"generation": 2}))
+    assert admitted.held_by_others(B) == {"cpu": 7, "pods": 1}
+
+
 def test_a_pod_whose_requests_can_not_be_read_holds_its_place() -> None:
     """Nonsense in a quantity must not let it pass for nothing."""
     admitted = Admitted()

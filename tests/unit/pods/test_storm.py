@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from vk_provider.pods.storm import StormGuard, StormLimits
+from vk_provider.pods.storm import StormGuard
 from vk_provider.pods.types import PodUID
 
 
@@ -173,7 +173,7 @@ def test_the_interval_doubles_up_to_five_minutes() -> None:
 
 def test_the_node_as_a_whole_is_paced_too() -> None:
     """Fifty at once, then one per second, whoever owns them."""
-    guard = StormGuard(StormLimits(node_burst=50, node_per_second=1.0))
+    guard = StormGuard()
     for number in range(50):
         guard.charge(f"owner-{number}", uid(number), 0.0)
 
