@@ -10,14 +10,8 @@ import yaml
 
 from tests.golden.conftest import Golden
 from vk_provider.node.describe import BackendView
-from vk_provider.node.object import (
-    NodeSpec,
-    NodeView,
-    annotations_patch,
-    node_status,
-    node_status_patch,
-    render_node,
-)
+from vk_provider.node.object import NodeSpec, NodeView, annotations_patch, node_status, render_node
+from vk_provider.node.status_patch import node_status_patch
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("node/*/input.yaml"))
 

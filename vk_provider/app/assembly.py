@@ -34,7 +34,8 @@ from vk_provider.loops.means import Means
 from vk_provider.loops.offered import Offered
 from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_actions import PodActions
-from vk_provider.loops.pod_workers import NodeFacts, PodWorkers
+from vk_provider.loops.pod_workers import PodWorkers
+from vk_provider.loops.pod_world import NodeFacts
 from vk_provider.loops.preparation import PreparationSettings, Preparer
 from vk_provider.loops.pushes import Pushes
 from vk_provider.loops.refreshing import Refresher

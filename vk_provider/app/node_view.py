@@ -20,7 +20,7 @@ from vk_provider.node.describe import BackendView
 from vk_provider.node.door import Closed, DoorView
 from vk_provider.node.object import NodeView
 from vk_provider.pods import desired
-from vk_provider.pods.record import Existence
+from vk_provider.pods.slots import Existence
 from vk_provider.provider import capabilities
 
 YOUNG_SECONDS = 5.0

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from vk_provider.loops.census import Census
 from vk_provider.pods.actions import CreateInstance
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import Observation, PodUID
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from vk_provider.loops.alarms import Alarms
 from vk_provider.loops.parking import Parking
 from vk_provider.loops.shell import Shell
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID
 
 T = TypeVar("T")

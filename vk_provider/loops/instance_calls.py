@@ -17,7 +17,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.reading import mapping, mappings, text
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import InstanceRef, LogOptions
 from vk_provider.provider import SupportsLogs
 

@@ -16,7 +16,7 @@ from vk_provider.kube.writer import StatusWriter
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.kept_logs import KeptLogs
 from vk_provider.loops.preparation import Preparer
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.stimuli import Stimulus
 from vk_provider.pods.types import Json, PodUID
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 from vk_provider.faults import InvalidTransitionError
 from vk_provider.loops.shell import Shell
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID
 
 logger = logging.getLogger(__name__)

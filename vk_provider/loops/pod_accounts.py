@@ -17,7 +17,7 @@ from vk_provider.pods import actions as todo
 from vk_provider.pods import desired
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.events import FailedReason, counted
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import InstancePhase, PodUID, Verdict
 
 

@@ -24,7 +24,7 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.events import WaitingReason
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID, Waiting
 
 logger = logging.getLogger(__name__)

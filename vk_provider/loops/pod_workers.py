@@ -19,15 +19,15 @@ from vk_provider.loops.guarded import Guarded
 from vk_provider.loops.pace import Pace
 from vk_provider.loops.pod_accounts import PodAccounts
 from vk_provider.loops.pod_actions import PodActions
-from vk_provider.loops.pod_world import NodeFacts as NodeFacts
-from vk_provider.loops.pod_world import Surroundings
+from vk_provider.loops.pod_world import NodeFacts, Surroundings
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.loops.turns import Turns
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.lifecycle import decide, state
-from vk_provider.pods.record import Existence, Record, absorb, begin, tell
+from vk_provider.pods.record import absorb, begin, tell
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.types import Json, PodUID
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from vk_provider.loops.pod_accounts import PodAccounts
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.pods.admission import Refusal
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import Json
 from vk_provider.pods.world import BackendFacts, LifecycleLimits, World
 

@@ -17,7 +17,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.events import WaitingReason
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID, Waiting
 
 logger = logging.getLogger(__name__)

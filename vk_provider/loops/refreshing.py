@@ -29,7 +29,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.unfollowed import Emit
 from vk_provider.pods import desired, updates
 from vk_provider.pods.events import EventReason, EventType
-from vk_provider.pods.record import Existence, Record
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID
 from vk_provider.provider import SupportsRefresh
 

@@ -21,7 +21,7 @@ from vk_provider.loops.census import Census
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
-from vk_provider.pods.record import Existence, Record
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.stimuli import Missed, Observed, Woken
 from vk_provider.pods.types import InstancePhase, InstanceRef, Observation, PodUID
 

@@ -15,7 +15,7 @@ from vk_provider.pods import updates
 from vk_provider.pods.actions import CreateInstance
 from vk_provider.pods.events import EventReason, EventType
 from vk_provider.pods.reading import mapping
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import Json, PodUID
 
 Emit = Callable[[Json, str, str, str], None]

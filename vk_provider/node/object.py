@@ -21,7 +21,6 @@ from vk_provider.node.describe import (
     render_annotations,
     stale_annotations,
 )
-from vk_provider.node.status_patch import node_status_patch as node_status_patch
 from vk_provider.node.taints import gate
 from vk_provider.quantities import canonical, parse, render
 

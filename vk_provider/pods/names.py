@@ -6,12 +6,6 @@ is added, never changed. Those on Nodes are in :mod:`vk_provider.node.names`.
 
 from __future__ import annotations
 
-from vk_provider.pods.events import EventReason as EventReason
-from vk_provider.pods.events import EventType as EventType
-from vk_provider.pods.events import FailedReason as FailedReason
-from vk_provider.pods.events import TerminatedReason as TerminatedReason
-from vk_provider.pods.events import WaitingReason as WaitingReason
-
 PREFIX = "vk-provider.dev/"
 """What every annotation and label of ours starts with."""
 

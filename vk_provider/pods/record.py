@@ -23,9 +23,7 @@ from vk_provider.pods.actions import (
     WriteStatus,
 )
 from vk_provider.pods.reading import mapping
-from vk_provider.pods.slots import Existence as Existence
-from vk_provider.pods.slots import Record as Record
-from vk_provider.pods.slots import changed
+from vk_provider.pods.slots import Existence, Record, changed
 from vk_provider.pods.types import Json
 
 STORY_LENGTH = 20

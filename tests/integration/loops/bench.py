@@ -27,7 +27,7 @@ from vk_provider.loops.relist import Relist
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 from vk_provider.node.object import NodeSpec
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID, Stamp
 from vk_provider.settings import NodeSettings
 from vk_provider.settings_parse import parse_node

@@ -16,7 +16,7 @@ from vk_provider.loops.parking import Parking
 from vk_provider.loops.pod_actions import PodActions
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
-from vk_provider.pods.record import Record
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import IMPLICIT_OFFER, InstanceRef, PodUID
 from vk_provider.testing.builders import make_resolved_pod, uid_of
 

@@ -16,8 +16,7 @@ from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.instance_events import LONGEST_WAIT_SECONDS, InstanceEvents
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
-from vk_provider.pods.record import Record
-from vk_provider.pods.slots import changed
+from vk_provider.pods.slots import Record, changed
 from vk_provider.pods.types import InstanceRef, Json
 from vk_provider.provider import InstanceEvent
 from vk_provider.testing.builders import make_pod, uid_of

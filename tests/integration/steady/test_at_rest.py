@@ -20,7 +20,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 from vk_provider.pods.hints import render_placement
 from vk_provider.pods.names import PLACEMENT
-from vk_provider.pods.record import Existence
+from vk_provider.pods.slots import Existence
 from vk_provider.pods.types import Placement, Stamp
 from vk_provider.settings import BackendSettings
 from vk_provider.testing.builders import uid_of

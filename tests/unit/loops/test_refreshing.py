@@ -19,7 +19,7 @@ from vk_provider.faults import (
 )
 from vk_provider.kube.references import NotWantedError
 from vk_provider.loops.refreshing import Refresher
-from vk_provider.pods.record import Existence, Record
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID, ResolvedPod
 from vk_provider.provider import ProviderTraits
 from vk_provider.testing.builders import (

@@ -11,7 +11,8 @@ from vk_provider.pods import stimuli as news
 from vk_provider.pods.actions import Action, CreateInstance
 from vk_provider.pods.hints import render_placement
 from vk_provider.pods.names import PLACEMENT
-from vk_provider.pods.record import Record, absorb, begin
+from vk_provider.pods.record import absorb, begin
+from vk_provider.pods.slots import Record
 from vk_provider.pods.types import (
     ContainerObservation,
     ContainerState,

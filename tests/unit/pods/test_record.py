@@ -26,7 +26,8 @@ from tests.unit.pods.situations import (
 from vk_provider.faults import DeniedError
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
-from vk_provider.pods.record import STORY_LENGTH, Existence, Record, begin, tell
+from vk_provider.pods.record import STORY_LENGTH, begin, tell
+from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.types import Verdict
 
 

@@ -17,7 +17,8 @@ from vk_provider.pods import actions as todo
 from vk_provider.pods import desired
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.lifecycle import decide
-from vk_provider.pods.record import Record, absorb, begin
+from vk_provider.pods.record import absorb, begin
+from vk_provider.pods.slots import Record
 from vk_provider.pods.storm import StormGuard
 from vk_provider.pods.types import Json, PodUID
 from vk_provider.pods.world import BackendFacts, World
