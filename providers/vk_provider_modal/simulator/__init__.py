@@ -4,7 +4,7 @@
 provider at it with ``baseUrl``, or anything else of Modal's with MODAL_SERVER_URL.
 """
 
-from vk_provider_modal.simulator.serve import Simulator, add_arguments, run, running, serve
+from vk_provider_modal.simulator.serve import Simulator, add_arguments, running, serve
 from vk_provider_modal.simulator.state import Options
 
-__all__ = ["Options", "Simulator", "add_arguments", "run", "running", "serve"]
+__all__ = ["Options", "Simulator", "add_arguments", "running", "serve"]

@@ -34,9 +34,9 @@ async def costs(state: State, request: Any) -> api_pb2.SandboxGetTimeRangeStatsR
     if request.HasField("until"):
         until = min(until, request.until.ToDatetime(UTC).timestamp())
     groups: dict[tuple[str | None, ...], float] = defaultdict(float)
-    for instance, usd in state.model.ledger.between(since, until).items():
-        wish = state.model.sandboxes[instance].wish
-        if wish.app_id == request.app_id:
+    for charge in state.model.ledger.charges:
+        usd, wish = charge.usd_within(since, until), state.model.sandboxes[charge.instance].wish
+        if usd > 0 and wish.app_id == request.app_id:
             groups[tuple(map(wish.tags.get, request.group_by_tags))] += usd
     answer = api_pb2.SandboxGetTimeRangeStatsResponse()
     for values, usd in groups.items():

@@ -7,16 +7,14 @@ process than a reader has asked for, and some. Fed by ``router``.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
-import pty
 import signal
-import struct
-import termios
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
+
+from vk_provider.testing.simulator.terminal import hear_signals, read_some, start_in_terminal
 
 CHUNK = 64 * 1024
 AHEAD = 256 * 1024
@@ -45,7 +43,7 @@ class Output:
 
     async def fill(self, reader: asyncio.StreamReader) -> None:
         """Read to the end, never far ahead of who reads from us."""
-        while chunk := await _chunk(reader):
+        while chunk := await read_some(reader, CHUNK):
             async with self.changed:
                 self.content += chunk
                 self.changed.notify_all()
@@ -75,24 +73,6 @@ class Output:
         await self.changed.wait_for(lambda: self.is_over or len(self.content) > offset)
 
 
-async def _chunk(reader: asyncio.StreamReader) -> bytes:
-    try:
-        return await reader.read(CHUNK)
-    except OSError:
-        return b""  # the far side of a terminal is gone
-
-
-def _hear_signals() -> None:
-    """Whoever starts us in the background has us ignore Ctrl-C; a command hears it all the same."""
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def _own_terminal() -> None:
-    _hear_signals()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 @dataclass(slots=True)
 class Command:
     """One process and its streams."""
@@ -109,7 +89,7 @@ class Command:
     async def start(cls, wanted: Wanted) -> Self:
         """Run it. Raises ``OSError`` where that can't be done."""
         if wanted.terminal is not None:
-            return await cls._start_in_terminal(wanted, *wanted.terminal)
+            return await cls._start_in_terminal(wanted, wanted.terminal)
         pipe, nowhere = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
             *wanted.args,
@@ -119,7 +99,7 @@ class Command:
             env=dict(wanted.env),
             cwd=wanted.folder,
             start_new_session=True,
-            preexec_fn=_hear_signals,
+            preexec_fn=hear_signals,
         )
         command = cls(process, process.stdin)
         await command._follow(command.stdout, process.stdout)
@@ -127,35 +107,11 @@ class Command:
         return command
 
     @classmethod
-    async def _start_in_terminal(cls, wanted: Wanted, columns: int, rows: int) -> Self:
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        with ExitStack() as stack:
-            stack.callback(os.close, ours)
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *wanted.args,
-                    stdin=theirs,
-                    stdout=theirs,
-                    stderr=theirs,
-                    env={"TERM": "xterm-256color", **wanted.env},
-                    cwd=wanted.folder,
-                    start_new_session=True,
-                    preexec_fn=_own_terminal,
-                )
-            finally:
-                os.close(theirs)
-            stack.pop_all()
-        command = cls(process)
-        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-        command.terminal, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(ours), "rb", 0)
-        )
-        transport, protocol = await loop.connect_write_pipe(
-            asyncio.streams.FlowControlMixin, os.fdopen(ours, "wb", 0)
-        )
-        command.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
-        await command._follow(command.stdout, reader)
+    async def _start_in_terminal(cls, wanted: Wanted, size: tuple[int, int]) -> Self:
+        env = {"TERM": "xterm-256color", **wanted.env}
+        made = await start_in_terminal(wanted.args, env, wanted.folder, size)
+        command = cls(made.process, made.stdin, terminal=made.reading)
+        await command._follow(command.stdout, made.stdout)
         await command._follow(command.stderr, None)
         return command
 

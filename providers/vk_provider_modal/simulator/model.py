@@ -8,12 +8,13 @@ Fed by ``control`` and ``admin``; feeds the answers, the logs and the ``ledger``
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vk_provider_modal.simulator.ledger import Ledger, Owner
+from vk_provider.testing.simulator import account
+from vk_provider.testing.simulator.ledger import Charge, Owner
+from vk_provider_modal.stamp import CLUSTER, NAMESPACE, NODE, POD, UID
 
 STATUSES = (
     "UNSPECIFIED", "SUCCESS", "FAILURE", "TERMINATED", "TIMEOUT", "INIT_FAILURE",
@@ -32,39 +33,26 @@ CORE_USD_PER_SECOND = 0.0000131
 GIB_USD_PER_SECOND = 0.00000222
 
 
-class RefusalError(Exception):
+class RefusalError(account.RefusalError):
     """The service refuses: a gRPC status by name, and prose."""
 
     def __init__(self, status: str, detail: str, details: Sequence[Any] = ()) -> None:
         super().__init__(detail)
         self.status = status
-        self.detail = detail
         self.details = list(details)
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
+class Behaviour(account.ContainerBehaviour):
     """How a sandbox behaves. Times are seconds of simulated time."""
 
     queue_seconds: float = 0.0
     """How long it waits for a machine where there is one."""
     start_seconds: float = 1.0
     """From the machine to the container's start."""
-    run_seconds: float | None = None
     exit_code: int = 0
     start_failure: str | None = None
     """It never starts, and this is what the service says about it."""
-    log_lines: tuple[str, ...] = ("container started", "listening on 0.0.0.0")
-    log_every_seconds: float = 5.0
-    """After ``log_lines`` one line per so many seconds; 0 is silent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A behaviour for the sandboxes whose image or name contains ``match``."""
-
-    match: str
-    behaviour: Behaviour
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +106,11 @@ class SimulatedSandbox:
     """Output put in by hand: when, stdout or stderr, what."""
 
     @property
+    def owner(self) -> Owner:
+        """Who pays for it, by the tags that the provider sets."""
+        return Owner.marked(self.wish.tags, (UID, CLUSTER, NODE, NAMESPACE, POD))
+
+    @property
     def started_at(self) -> float | None:
         """When its container starts or has started."""
         return None if self.placed_at is None else self.placed_at + self.behaviour.start_seconds
@@ -128,13 +121,13 @@ class SimulatedSandbox:
 
 
 @dataclass(slots=True)
-class Model:
-    """One workspace and the bill it runs up."""
+class Model(account.Account[Behaviour, Charge]):
+    """One workspace and the bill it runs up.
 
-    ledger: Ledger = field(default_factory=Ledger)
+    A sandbox bills from the moment it gets a machine until it ends, by GPU, cores and memory.
+    """
+
     default: Behaviour = field(default_factory=Behaviour)
-    rules: list[Rule] = field(default_factory=list)
-    list_lag_seconds: float = 0.0
     stock: dict[str, int] = field(default_factory=dict)
     """Free GPUs by type where they are limited."""
     sandboxes: dict[str, SimulatedSandbox] = field(default_factory=dict)
@@ -212,14 +205,11 @@ class Model:
             due = max(due, now)
         sandbox.placed_at = due
         if sandbox.behaviour.start_failure is None:
-            self.ledger.open(sandbox.id, usd_per_hour(sandbox.wish), due, owner(sandbox.wish.tags))
+            rate = usd_per_hour(sandbox.wish)
+            self.ledger.open(Charge(sandbox.id, rate, due, sandbox.owner))
 
     def _behaviour(self, wish: Wish) -> Behaviour:
-        text = f"{wish.image.get('reference', '')} {wish.name}"
-        found = next((rule.behaviour for rule in self.rules if rule.match in text), self.default)
-        # A manifest may rehearse its own end without any call to the back door.
-        if is_number(seconds := wish.env.get("SIMULATE_RUN_SECONDS", "")):
-            found = replace(found, run_seconds=float(seconds))
+        found = self.behaviour(f"{wish.image.get('reference', '')} {wish.name}", wish.env)
         if (code := wish.env.get("SIMULATE_EXIT_CODE", "")).isdecimal():
             found = replace(found, exit_code=int(code))
         return found
@@ -239,16 +229,6 @@ def _end_by_time(sandbox: SimulatedSandbox) -> End | None:
     return End(STATUSES.index("TIMEOUT"), limit)
 
 
-def owner(tags: Mapping[str, str]) -> Owner:
-    """Who pays, by the tags that the provider sets."""
-    return Owner(
-        pod_uid=tags.get("vk.uid", ""),
-        cluster_id=tags.get("vk.cluster", ""),
-        node_name=tags.get("vk.node", ""),
-        pod="/".join(filter(None, (tags.get("vk.ns"), tags.get("vk.pod")))),
-    )
-
-
 def usd_per_hour(wish: Wish) -> float:
     """The rate of a sandbox: GPUs, and the larger of default and request for the rest."""
     kind, count = wish.gpu
@@ -257,11 +237,3 @@ def usd_per_hour(wish: Wish) -> float:
     gib = max(128, resources.memory_mb) / 1024
     gpus = count * GPU_USD_PER_SECOND.get(kind.rstrip("!+"), 0.001)
     return float(3600 * (gpus + cores * CORE_USD_PER_SECOND + gib * GIB_USD_PER_SECOND))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

@@ -18,9 +18,10 @@ from grpclib.const import Cardinality, Handler
 from grpclib.encoding.base import StatusDetailsCodecBase
 from modal_proto import api_pb2
 
+from vk_provider.testing.simulator.state import CallRecord
 from vk_provider_modal.simulator.faults import LIST, Fault
 from vk_provider_modal.simulator.model import RefusalError
-from vk_provider_modal.simulator.state import RequestRecord, State
+from vk_provider_modal.simulator.state import State
 
 Work = Callable[[State, Any], Awaitable[Message]]
 StreamedWork = Callable[[State, Any], AsyncIterator[Message]]
@@ -118,7 +119,7 @@ def _many(state: State, name: str, work: StreamedWork) -> Serve:
 
 
 async def _answered(
-    state: State, record: RequestRecord, stream: Any, request: Any, work: Work
+    state: State, record: CallRecord, stream: Any, request: Any, work: Work
 ) -> Message:
     _authenticate(state, stream)
     facts = _facts(record.operation, request)
@@ -138,7 +139,7 @@ async def _answered(
 
 
 async def _worked(
-    state: State, record: RequestRecord, stream: Any, request: Any, work: Work
+    state: State, record: CallRecord, stream: Any, request: Any, work: Work
 ) -> Message:
     if record.operation not in _CREATES:
         return await work(state, request)
@@ -160,10 +161,7 @@ async def _worked(
 
 
 async def _misfortune(state: State, fault: Fault) -> None:
-    if fault.kind == "slow":
-        await state.pause(state.faults.between(*fault.latency_ms) / 1000)
-    if fault.kind == "hold" or fault.kind.startswith("hang"):
-        await state.pause(fault.hold_ms / 1000)
+    await state.pause(state.faults.delay_seconds(fault))
     if fault.kind.startswith(("drop", "hang")):
         raise NoAnswerError
     answer = fault.answer()
@@ -200,7 +198,7 @@ def _authenticate(state: State, stream: Any) -> None:
 
 def _facts(operation: str, request: Any) -> dict[str, Any]:
     if operation.removesuffix("V2") == LIST:
-        return {"before": request.before_timestamp}
+        return {"cursor": request.before_timestamp}
     if operation not in _CREATES:
         return {}
     tags = {tag.tag_name: tag.tag_value for tag in request.tags}

@@ -1,11 +1,7 @@
 """``python -m vk_provider_runpod.simulator``: the simulator alone, with the same flags."""
 
-import argparse
-import sys
-
-from vk_provider_runpod.simulator.serve import add_arguments, run
+from vk_provider.testing.simulator.serving import command
+from vk_provider_runpod.simulator.serve import add_arguments, serve
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="vk-provider simulate runpod", description=__doc__)
-    add_arguments(parser)
-    sys.exit(run(parser.parse_args()))
+    command("runpod", add_arguments, serve)

@@ -12,9 +12,10 @@ from typing import Any
 
 from aiohttp import web
 
+from vk_provider.testing.simulator.back_door import add_routes
+from vk_provider.testing.simulator.clock import http_date
 from vk_provider_runpod.simulator import admin, billing_api, pods_api, shop_api, volumes_api
 from vk_provider_runpod.simulator.calls import CALL, STATE, Call, problem, read_json
-from vk_provider_runpod.simulator.clock import http_date
 from vk_provider_runpod.simulator.faults import Fault
 from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.state import State
@@ -31,7 +32,7 @@ def make_app(state: State) -> web.Application:
         app.router.add_route(method, path, _served(state, operation, work))
     # The document knows no other paths or methods; the service answers those as JSON too.
     app.router.add_route("*", "/v2{rest:.*}", _served(state, "unknown", _unknown_path))
-    admin.add_routes(app, state)
+    add_routes(app, state, admin.ROUTES, state.shells.sweep if state.shells else None)
     return app
 
 
@@ -116,7 +117,7 @@ async def _worked(
 async def _misfortune(
     state: State, fault: Fault, request: web.Request
 ) -> web.StreamResponse | None:
-    await state.pause(_delay_seconds(state, fault))
+    await state.pause(state.faults.delay_seconds(fault))
     if fault.kind.startswith(("hang", "reset")):
         return _hang_up(request)
     if fault.kind.startswith("garbage"):
@@ -130,12 +131,6 @@ async def _misfortune(
     if answer[0] == 429:
         response.headers["Retry-After"] = str(fault.retry_after)
     return response
-
-
-def _delay_seconds(state: State, fault: Fault) -> float:
-    if fault.kind == "slow":
-        return state.faults.between(*fault.latency_ms) / 1000
-    return fault.hold_ms / 1000 if fault.kind.startswith("h") else 0.0
 
 
 def _hang_up(request: web.Request) -> web.Response:

@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import web
 
+from vk_provider.testing.simulator.clock import parse_rfc3339, rfc3339
 from vk_provider_runpod.simulator.calls import state_of
-from vk_provider_runpod.simulator.clock import parse_rfc3339, rfc3339
 from vk_provider_runpod.simulator.ledger import Charge
 from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.state import State
@@ -98,7 +98,7 @@ def _records(state: State, query: Query) -> Iterator[dict[str, Any]]:
         begin, end = bucket(at, query.size)
         costs: dict[str, dict[str, float]] = {}
         for charge in charges:
-            usd = _within(charge, begin, min(end, now), now)
+            usd = charge.usd_within(begin, min(end, now))
             if usd:
                 kind = _kind(state, charge)
                 known = costs.setdefault(charge.instance, {})
@@ -122,11 +122,6 @@ def _kind(state: State, charge: Charge) -> str:
     if charge.kind != "compute":
         return "diskAmount"
     return "gpuAmount" if state.model.pods[charge.instance].body.get("gpu") else "cpuAmount"
-
-
-def _within(charge: Charge, begin: float, end: float, now: float) -> float:
-    stop = now if charge.end is None else charge.end
-    return charge.usd_per_hour * max(0.0, min(stop, end) - max(charge.start, begin)) / 3600
 
 
 def _totals(records: list[dict[str, Any]]) -> dict[str, float]:

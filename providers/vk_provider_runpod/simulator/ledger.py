@@ -1,130 +1,25 @@
-"""The bill: which instance cost whom what, for every second. The judge of every leak test.
+"""What a pod is billed for: ``compute`` from its create call until it stops or is gone, then
+``storage`` while it is stopped but not deleted.
 
-An instance bills ``compute`` from its create call until it stops or is gone, then ``storage``
-while it is stopped but not deleted. Owners come from the stamp in the instance's env, so the
-ledger can tell whether one Kubernetes pod ever paid for two instances at once.
-Fed by ``model``; read over ``/_sim/ledger`` and by tests.
+Fed by ``model``; read by ``billing_api`` and over the back door.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any
+
+from vk_provider.testing.simulator import ledger
 
 
 @dataclass(slots=True)
-class Charge:
-    """One stretch of time at one rate. ``end`` None means that the meter still runs."""
+class Charge(ledger.Charge):
+    """One stretch of time of a pod, at one rate."""
 
-    instance: str
-    kind: str
-    usd_per_hour: float
-    start: float
-    end: float | None = None
-    pod_uid: str = ""
-    cluster_id: str = ""
-    node_name: str = ""
-    pod: str = ""
+    kind: str = "compute"
 
-    def seconds(self, now: float) -> float:
-        """How long it has been charged."""
-        return max(0.0, (now if self.end is None else self.end) - self.start)
-
-    def covers(self, moment: float) -> bool:
-        """Whether that second is on the bill."""
-        return self.start <= moment and (self.end is None or moment < self.end)
-
-    def overlap(self, other: Charge) -> float:
-        """Seconds that both charges cover; infinite while both meters run."""
-        ends = [charge.end for charge in (self, other) if charge.end is not None]
-        until = min(ends, default=float("inf"))
-        return max(0.0, until - max(self.start, other.start))
-
-
-@dataclass(frozen=True, slots=True)
-class DoubleBilling:
-    """Two instances that one Kubernetes pod paid for at the same time."""
-
-    pod_uid: str
-    instances: tuple[str, str]
-    seconds: float
-
-
-class Ledger:
-    """All charges since the simulator started; nothing is ever removed."""
-
-    def __init__(self) -> None:
-        self.charges: list[Charge] = []
-        self._open: dict[str, Charge] = {}
-
-    def open(
-        self, instance: str, kind: str, rate: float, now: float, owner: Mapping[str, str]
-    ) -> None:
-        """Start a meter; a meter of another kind for the same instance stops."""
-        self.close(instance, now)
-        charge = Charge(
-            instance,
-            kind,
-            rate,
-            now,
-            pod_uid=owner.get("VK_PROVIDER_POD_UID", ""),
-            cluster_id=owner.get("VK_PROVIDER_CLUSTER_ID", ""),
-            node_name=owner.get("VK_PROVIDER_NODE_NAME", ""),
-            pod="/".join(
-                filter(
-                    None,
-                    (owner.get("VK_PROVIDER_POD_NAMESPACE"), owner.get("VK_PROVIDER_POD_NAME")),
-                )
-            ),
-        )
-        self.charges.append(charge)
-        self._open[instance] = charge
-
-    def close(self, instance: str, now: float) -> None:
-        """Stop the meter of an instance, if one runs."""
-        charge = self._open.pop(instance, None)
-        if charge is not None:
-            charge.end = now
-
-    def open_intervals(self) -> list[Charge]:
-        """Meters that still run; a scenario that is over must leave none of ours."""
-        return list(self._open.values())
-
-    def at(self, moment: float) -> list[Charge]:
-        """Who paid for what in that second."""
-        return [charge for charge in self.charges if charge.covers(moment)]
-
-    def double_billed(self) -> list[DoubleBilling]:
-        """Every pair of instances that billed one pod UID at the same time."""
-        by_uid: dict[str, list[Charge]] = defaultdict(list)
-        for charge in self.charges:
-            if charge.pod_uid:
-                by_uid[charge.pod_uid].append(charge)
-        return [
-            DoubleBilling(uid, (one.instance, other.instance), one.overlap(other))
-            for uid, charges in by_uid.items()
-            for one, other in combinations(charges, 2)
-            if one.instance != other.instance and one.overlap(other) > 0
-        ]
-
-    def usd(self, now: float, charges: Iterable[Charge] | None = None) -> float:
-        """What the charges (all, unless given) come to."""
-        chosen = self.charges if charges is None else charges
-        return sum(charge.usd_per_hour * charge.seconds(now) / 3600 for charge in chosen)
-
-    def report(self, now: float) -> dict[str, Any]:
-        """The whole bill as JSON."""
-        doubles = [asdict(double) for double in self.double_billed()]
-        for double in doubles:
-            # JSON has no infinity: null says that both meters still run.
-            double["seconds"] = None if double["seconds"] == float("inf") else double["seconds"]
-        return {
-            "now": now,
-            "charges": [asdict(charge) for charge in self.charges],
-            "open": [asdict(charge) for charge in self.open_intervals()],
-            "doubleBilled": doubles,
-            "usd": round(self.usd(now), 6),
-        }
+    def row(self) -> dict[str, Any]:
+        """As the report shows it, the owner's words beside the others."""
+        shown = asdict(self)
+        owner: dict[str, Any] = shown.pop("owner")
+        return shown | owner

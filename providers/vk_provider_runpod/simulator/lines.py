@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vk_provider_runpod.simulator.clock import rfc3339
+from vk_provider.testing.simulator.clock import rfc3339
 from vk_provider_runpod.simulator.model import SimulatedPod
 
 MOST_LINES = 5000

@@ -11,43 +11,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+from vk_provider.testing.simulator.account import Account, ContainerBehaviour
+from vk_provider.testing.simulator.ledger import Owner
 from vk_provider_runpod.simulator.catalogue import Catalogue
-from vk_provider_runpod.simulator.ledger import Ledger
+from vk_provider_runpod.simulator.ledger import Charge
 from vk_provider_runpod.simulator.placing import RefusalError, place
+from vk_provider_runpod.stamp import CLUSTER_ID, NAMESPACE, NODE_NAME, POD_NAME, POD_UID
 
 STORAGE_USD_PER_GB_HOUR = 0.2 / 730
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
-    """How a pod's container behaves. Times are seconds of simulated time."""
+class Behaviour(ContainerBehaviour):
+    """How a pod's container behaves. After ``run_seconds`` it exits, and is started again."""
 
     pull_seconds: float = 3.0
-    run_seconds: float | None = None
-    """The container exits after so long, and is started again; None runs for ever."""
     restart_seconds: float = 1.0
     pull_error: str | None = None
     """The image can't be pulled: this system line, then EXITED after ``pull_seconds``."""
     ports_seconds: float = 0.0
     """How long after the container's start its port mappings appear."""
-    log_lines: tuple[str, ...] = ("container started", "listening on 0.0.0.0")
-    log_every_seconds: float = 5.0
-    """After ``log_lines`` one line per so many seconds; 0 is silent."""
     ssh: bool | None = None
     """Whether an SSH server answers. None: as with the service's own images, whose start script
     starts one if PUBLIC_KEY is set, and so not where the pod has a command or arguments that
     start none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A behaviour for the pods whose image or name contains ``match``."""
-
-    match: str
-    behaviour: Behaviour
 
 
 @dataclass(slots=True)
@@ -79,6 +69,11 @@ class SimulatedPod:
         """The pod's environment, which is also its owner's stamp."""
         env: Mapping[str, str] = self.body.get("env") or {}
         return env
+
+    @property
+    def owner(self) -> Owner:
+        """Who pays for it."""
+        return Owner.marked(self.env, (POD_UID, CLUSTER_ID, NODE_NAME, NAMESPACE, POD_NAME))
 
     @property
     def offers_ssh(self) -> bool:
@@ -139,14 +134,11 @@ class Volume:
 
 
 @dataclass(slots=True)
-class Model:
+class Model(Account[Behaviour, Charge]):
     """One account: its pods, credentials and volumes, and the bill they run up."""
 
-    catalogue: Catalogue = field(default_factory=Catalogue)
-    ledger: Ledger = field(default_factory=Ledger)
     default: Behaviour = field(default_factory=Behaviour)
-    rules: list[Rule] = field(default_factory=list)
-    list_lag_seconds: float = 0.0
+    catalogue: Catalogue = field(default_factory=Catalogue)
     pods: dict[str, SimulatedPod] = field(default_factory=dict)
     """Every pod that ever was."""
     present: dict[str, SimulatedPod] = field(default_factory=dict)
@@ -168,14 +160,14 @@ class Model:
             now,
             centre,
             cost,
-            self._behaviour(body),
+            self.behaviour(f"{body.get('image', '')} {body['name']}", body.get("env") or {}),
             number=len(self.pods),
             started_at=now,
         )
         self.pods[pod_id] = self.present[pod_id] = pod
         kind, units = pod.kind
         self.catalogue.take(kind, centre, units)
-        self.ledger.open(pod_id, "compute", cost, now, pod.env)
+        self._bill(pod, "compute", cost, now)
         return pod
 
     def get(self, pod_id: str, now: float) -> SimulatedPod:
@@ -230,7 +222,7 @@ class Model:
             self.catalogue.take(kind, pod.data_center, -units)
         pod.ended = (status, now)
         rate = STORAGE_USD_PER_GB_HOUR * pod.body.get("disk", 20)
-        self.ledger.open(pod.id, "storage", rate, now, pod.env)
+        self._bill(pod, "storage", rate, now)
 
     def settle(self, now: float) -> None:
         """Carry out what time alone has brought about: failed pulls, lingering deletes."""
@@ -251,7 +243,7 @@ class Model:
                     400, "There are not enough free GPUs on the host machine to start this pod."
                 )
             self.catalogue.take(kind, pod.data_center, units)
-            self.ledger.open(pod.id, "compute", pod.cost, now, pod.env)
+            self._bill(pod, "compute", pod.cost, now)
         pod.ended, pod.started_at = None, now
 
     def _remove(self, pod: SimulatedPod, now: float) -> None:
@@ -266,12 +258,8 @@ class Model:
         old_enough = now >= pod.created_at + lag
         return old_enough and (pod.deleted_at is None or now < pod.deleted_at + lag)
 
-    def _behaviour(self, body: Mapping[str, Any]) -> Behaviour:
-        text = f"{body.get('image', '')} {body['name']}"
-        found = next((rule.behaviour for rule in self.rules if rule.match in text), self.default)
-        # A manifest may rehearse its own end without any admin call.
-        seconds = (body.get("env") or {}).get("SIMULATE_RUN_SECONDS", "")
-        return replace(found, run_seconds=float(seconds)) if is_number(seconds) else found
+    def _bill(self, pod: SimulatedPod, kind: str, rate: float, now: float) -> None:
+        self.ledger.open(Charge(pod.id, rate, now, pod.owner, kind=kind))
 
 
 def bound(body: Mapping[str, Any], volumes: Mapping[str, Volume]) -> Mapping[str, Any]:
@@ -299,11 +287,3 @@ def actions(status: str) -> tuple[str, ...]:
         "ERROR": ("start", "terminate"),
     }
     return table.get(status, ("terminate",))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vk_provider.testing.simulator import account
 from vk_provider_runpod.simulator.catalogue import Catalogue
 
 NO_CAPACITY = (
@@ -16,13 +17,12 @@ NO_CAPACITY = (
 )
 
 
-class RefusalError(Exception):
+class RefusalError(account.RefusalError):
     """A request the service turns down: HTTP status, prose, and the list of 422 errors."""
 
     def __init__(self, status: int, detail: str, errors: tuple[str, ...] = ()) -> None:
         super().__init__(detail)
-        self.status = status
-        self.detail = detail
+        self.status = self.http_status = status
         self.errors = errors
 
 

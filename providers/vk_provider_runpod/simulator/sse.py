@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from vk_provider_runpod.simulator.clock import http_date, rfc3339
+from vk_provider.testing.simulator.clock import http_date, rfc3339
 from vk_provider_runpod.simulator.lines import Line, lines
 from vk_provider_runpod.simulator.model import SimulatedPod
 from vk_provider_runpod.simulator.state import State

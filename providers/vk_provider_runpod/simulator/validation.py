@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from vk_provider_runpod.simulator.clock import parse_rfc3339
+from vk_provider.testing.simulator.clock import parse_rfc3339
 from vk_provider_runpod.simulator.placing import RefusalError
 from vk_provider_runpod.simulator.schema import (
     ACTION,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vk_provider.testing.simulator.clock import rfc3339
 from vk_provider_runpod.simulator.catalogue import Catalogue, CpuFlavour, DataCentre, GpuModel
-from vk_provider_runpod.simulator.clock import rfc3339
 from vk_provider_runpod.simulator.model import SimulatedPod, Volume, actions
 
 PUBLIC_IP = "203.0.113.10"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from vk_provider_modal.provider import ModalProvider
 from vk_provider_modal.simulator import Simulator
-from vk_provider_modal.simulator.model import Behaviour, Rule
+from vk_provider_modal.simulator.model import Behaviour
 
 from tests.integration.modal.conftest import Make
 from vk_provider.faults import (
@@ -23,6 +23,7 @@ from vk_provider.faults import (
 )
 from vk_provider.pods.types import EndCause, InstancePhase, InstanceRef, Offer, ResolvedPod
 from vk_provider.testing.builders import make_container, make_resolved_pod
+from vk_provider.testing.simulator.account import Rule
 
 GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
 L40S = Offer("L40S x1", gpu_type="L40S", gpu_count=1)

@@ -12,7 +12,6 @@ import aiohttp
 import pytest
 from vk_provider_modal.provider import ModalProvider
 from vk_provider_modal.simulator import Options, Simulator, add_arguments, running
-from vk_provider_modal.simulator.serve import read_options
 
 from tests.integration.modal.conftest import Make
 from tests.integration.modal.test_creates import create, gpu_pod
@@ -22,6 +21,7 @@ from vk_provider.provider import ExecRequest
 from vk_provider.registry import load_simulator
 from vk_provider.testing.builders import CLUSTER_ID, NODE_NAME, make_resolved_pod, uid_of
 from vk_provider.testing.contract_client import ScriptedClient
+from vk_provider.testing.simulator.serving import read_options
 
 
 async def ask(simulator: Simulator, method: str, path: str, **body: Any) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def test_flags_become_options(capsys: pytest.CaptureFixture[str]) -> None:
     load_simulator("modal").add_arguments(parser)
     words = ["--token", "ak:as", "--create-latency-ms", "50-500", "--allow-exec"]
 
-    options = read_options(parser.parse_args(words))
+    options = read_options(Options, parser.parse_args(words))
 
     assert options.tokens == ("ak", "as")
     assert options.create_latency_ms == (50, 500)
@@ -226,4 +226,4 @@ def test_flags_become_options(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"argument {wrong[0]}: " in capsys.readouterr().err
     other = ArgumentParser()
     add_arguments(other)
-    assert read_options(other.parse_args([])).tokens is None
+    assert read_options(Options, other.parse_args([])).tokens is None

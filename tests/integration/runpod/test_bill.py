@@ -73,7 +73,7 @@ async def test_the_bill_knows_what_lists_do_not_show(
     await ours.bill(hour_of(begun) - timedelta(hours=1))
     clock.advance(3 * 3600)
     await ours.bill(hour_of(begun) - timedelta(hours=1))
-    theirs = [each for each in model.ledger.charges if each.pod_uid]
+    theirs = [each for each in model.ledger.charges if each.owner.pod_uid]
     assert ours.usd == pytest.approx(model.ledger.usd(clock.now(), theirs), abs=0.005)
 
 

@@ -13,11 +13,12 @@ from vk_provider_modal.simulator.model import (
     End,
     Model,
     RefusalError,
-    Rule,
     SimulatedSandbox,
     Wish,
     usd_per_hour,
 )
+
+from vk_provider.testing.simulator.account import Rule
 
 NOW = 1_800_000_000.0
 UID = {"vk.uid": "uid-1"}

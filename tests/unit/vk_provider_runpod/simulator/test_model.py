@@ -9,10 +9,11 @@ import pytest
 from vk_provider_runpod.simulator.model import (
     Behaviour,
     Model,
-    Rule,
     actions,
 )
 from vk_provider_runpod.simulator.placing import NO_CAPACITY, RefusalError
+
+from vk_provider.testing.simulator.account import Rule
 
 BODY = {"name": "a", "image": "b:1", "gpu": {"id": "NVIDIA L4", "count": 1}}
 
