@@ -91,7 +91,9 @@ class Backend:
         except ProviderError as fault:
             answer = fault
         kept_for = FAILED_OFFERS_SECONDS if isinstance(answer, ProviderError) else OFFERS_SECONDS
-        self._offers[gpu_count] = (self._clock.steady() + kept_for, answer)
+        now = self._clock.steady()
+        self._offers = {count: kept for count, kept in self._offers.items() if now < kept[0]}
+        self._offers[gpu_count] = (now + kept_for, answer)
         return answer
 
     async def create(self, resolved: ResolvedPod, offer: Offer) -> InstanceRef:

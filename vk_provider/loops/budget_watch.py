@@ -53,7 +53,7 @@ class BudgetWatch:
         self._threshold = threshold
         self._emit = emit
         self._shell = shell
-        self._said: set[tuple[str, str, str, str]] = set()
+        self._said: dict[tuple[str, str, str], str] = {}
         self._failing: set[str] = set()
         threshold.spending.budget.meters.lines.backends.update(self._backends)
 
@@ -106,10 +106,10 @@ class BudgetWatch:
 
     def _warn(self, reason: str, share: Share, message: str) -> None:
         """Once per cap and period."""
-        key = (reason, share.scope, share.period, share.key)
-        if key in self._said or not self._threshold.node_uid:
+        cap = (reason, share.scope, share.period)
+        if self._said.get(cap) == share.key or not self._threshold.node_uid:
             return
-        self._said.add(key)
+        self._said[cap] = share.key
         logger.warning("node %s: %s", self._shell.node, message)
         about = NodeRef(self._shell.node, self._threshold.node_uid)
         self._emit(about, "Warning", reason, message)

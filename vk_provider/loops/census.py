@@ -84,12 +84,14 @@ class Census:
             if each.stamp.cluster_id == self._cluster_id
             and not (self.is_ours(each) or each.stamp.is_stray)
         )
-        for node in self._elsewhere | found.keys():
-            gauge = self._metrics.instances_elsewhere
+        gauge = self._metrics.instances_elsewhere
+        for node in self._elsewhere - found.keys():
+            gauge.remove(self._node_name, self._backend, node)
+        for node in found:
             gauge.labels(self._node_name, self._backend, node).set(found[node])
             if node not in self._elsewhere:
                 logger.info(
                     "backend %s: %d instances belong to node %s of this cluster; it must end them",
                     self._backend, found[node], node,
                 )  # fmt: skip
-        self._elsewhere |= found.keys()
+        self._elsewhere = set(found)
