@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -65,25 +64,8 @@ def scrub(text: str) -> str:
     return text
 
 
-class PodLogger(logging.LoggerAdapter[logging.Logger]):
-    """A logger that says with every line which pod it is about."""
-
-    def process(
-        self, msg: Any, kwargs: MutableMapping[str, Any]
-    ) -> tuple[Any, MutableMapping[str, Any]]:
-        """Add the pod to the call's own extra fields."""
-        return msg, {**kwargs, "extra": {**(self.extra or {}), **(kwargs.get("extra") or {})}}
-
-
-def for_pod(logger: logging.Logger, pod: Mapping[str, Any]) -> PodLogger:
-    """The logger of one pod, by its JSON."""
-    metadata = pod.get("metadata", {})
-    name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return PodLogger(logger, {"pod": name, "uid": metadata.get("uid", "")})
-
-
 class HumanFormatter(logging.Formatter):
-    """``15:04:05 INF loops.relist   default/web: message  key=value``."""
+    """``15:04:05 INF loops.relist       message  key=value``."""
 
     def __init__(self, colour: bool) -> None:
         super().__init__()
@@ -93,15 +75,12 @@ class HumanFormatter(logging.Formatter):
         """One aligned line, and the traceback below it."""
         word, shade = _LEVELS.get(record.levelno, (record.levelname[:3], ""))
         extra = _extra(record)
-        extra.pop("uid", None)
-        pod = extra.pop("pod", None)
         moment = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         where = record.name.removeprefix("vk_provider.").removeprefix("vk_provider_")
-        about = f"{pod}: " if pod else ""
         fields = "".join(f"  {key}={_printable(str(value))}" for key, value in extra.items())
         line = (
             f"{self._paint(moment, _DIM)} {self._paint(word, shade)} "
-            f"{self._paint(f'{where:<18}', _DIM)} {about}{_printable(record.getMessage())}"
+            f"{self._paint(f'{where:<18}', _DIM)} {_printable(record.getMessage())}"
             f"{self._paint(fields, _DIM)}"
         )
         if record.exc_info:

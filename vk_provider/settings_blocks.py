@@ -29,17 +29,12 @@ DNS_LABEL_WORDS = "at most 63 lower-case letters, digits and -"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 
 _CAPS = ("usdPerHour", "usdPerDay", "usdPerMonth")
-_FORMER_PRIORITY = "ordered"
-"""What ``priority`` was called at first; understood, and mentioned nowhere."""
 _NOT_YET = "not available in this version"
 
 
 def parse_placement(block: Fields) -> PlacementSettings:
     """The order in which offers are tried, and the budget."""
-    if block.take("policy") == _FORMER_PRIORITY:
-        policy: str = PlacementPolicy.PRIORITY
-    else:
-        policy = block.text("policy", PlacementPolicy.CHEAPEST, choices=tuple(PlacementPolicy))
+    policy = block.text("policy", PlacementPolicy.CHEAPEST, choices=tuple(PlacementPolicy))
     budget = parse_budget(block.child("budget"))
     block.done()
     return PlacementSettings(PlacementPolicy(policy), budget)

@@ -9,8 +9,6 @@ import pytest
 
 from vk_provider import log
 
-POD = {"metadata": {"namespace": "ns", "name": "web", "uid": "u-1"}}
-
 
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
@@ -30,34 +28,27 @@ def _logging_as_before() -> Iterator[None]:
 
 
 def test_json_without_a_terminal() -> None:
-    """One object per line, with the pod's fields."""
+    """One object per line, with extra fields."""
     stream = io.StringIO()
     log.set_up(stream=stream)
 
-    log.for_pod(logging.getLogger("vk_provider.loops.relist"), POD).warning("gone %d", 3)
+    logging.getLogger("vk_provider.loops.relist").warning("gone %d", 3, extra={"uid": "u-1"})
 
     line = json.loads(stream.getvalue())
-    assert (line["level"], line["msg"], line["pod"], line["uid"]) == (
-        "warning",
-        "gone 3",
-        "ns/web",
-        "u-1",
-    )
+    assert (line["level"], line["msg"], line["uid"]) == ("warning", "gone 3", "u-1")
     assert line["logger"] == "vk_provider.loops.relist"
     assert line["ts"].endswith("Z")
 
 
 def test_colour_on_a_terminal() -> None:
-    """Short, aligned, without the uid."""
+    """Short and aligned."""
     stream = Terminal()
     log.set_up(stream=stream)
 
-    log.for_pod(logging.getLogger("vk_provider.app"), POD).info("up", extra={"port": 1})
+    logging.getLogger("vk_provider.app").info("up", extra={"port": 1})
 
     assert "\x1b[32mINF" in stream.getvalue()
-    assert "ns/web: up" in stream.getvalue()
     assert "port=1" in stream.getvalue()
-    assert "u-1" not in stream.getvalue()
 
 
 def test_human_style_in_a_file_has_no_colour() -> None:

@@ -118,14 +118,6 @@ def test_a_full_placement_block_is_read() -> None:
     assert said(fields) == []
 
 
-def test_the_first_word_for_priority_is_understood() -> None:
-    """Configurations outlive their words."""
-    fields = block({"policy": "ordered"})
-
-    assert parse_placement(fields).policy is PlacementPolicy.PRIORITY
-    assert said(fields) == []
-
-
 def test_direct_reach_is_read() -> None:
     """The other value that works."""
     assert parse_reach(block({"reach": "direct"})) is Reach.DIRECT

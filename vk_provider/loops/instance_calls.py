@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from vk_provider.faults import NotSupportedError, ProviderError
 from vk_provider.loops.backend import Backend
 from vk_provider.loops.kept_logs import last_words, read_tail
-from vk_provider.loops.means import RETRY_SECONDS, Means, Post, pod_name
+from vk_provider.loops.means import RETRY_SECONDS, Means, Post
 from vk_provider.loops.shell import Shell
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
+from vk_provider.pods.desired import full_name
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import InstanceRef, LogOptions
@@ -121,7 +122,7 @@ class InstanceCalls:
                 self._means.kept_logs.keep(record.uid, name, lines)
                 words[name] = last_words(lines)
         except (ProviderError, NotSupportedError) as fault:
-            logger.debug("no last words of %s: %s", pod_name(record.pod), fault)
+            logger.debug("no last words of %s: %s", full_name(record.pod or {}), fault)
 
     def _later(self, seconds: float) -> datetime:
         return self._shell.clock.now() + timedelta(seconds=seconds)

@@ -39,9 +39,3 @@ class Means:
     kept_logs: KeptLogs
     made: Callable[[PodUID, Json], None] = lambda _, __: None
     """Told of each instance that was made, and of the pod it was made from."""
-
-
-def pod_name(pod: Json | None) -> str:
-    """``namespace/name``, for a line of the log."""
-    metadata = (pod or {}).get("metadata", {})
-    return f"{metadata.get('namespace')}/{metadata.get('name')}"

@@ -15,7 +15,7 @@ from typing import Any
 
 from vk_provider.faults import OutcomeUnknownError
 from vk_provider.loops.instance_calls import InstanceCalls
-from vk_provider.loops.means import RETRY_SECONDS, Means, Post, Work, pod_name
+from vk_provider.loops.means import RETRY_SECONDS, Means, Post, Work
 from vk_provider.loops.parking import Parking
 from vk_provider.loops.pod_writes import PodWrites
 from vk_provider.loops.rollouts import Rollouts
@@ -23,6 +23,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
+from vk_provider.pods.desired import full_name
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID, Waiting
@@ -57,7 +58,7 @@ class PodActions:
         if record.pod is None:
             return
         self._means.events.emit(record.pod, notice.type, notice.reason, notice.message)
-        logger.info("pod %s: %s: %s", pod_name(record.pod), notice.reason, notice.message)
+        logger.info("pod %s: %s: %s", full_name(record.pod or {}), notice.reason, notice.message)
 
     def forget(self, uid: PodUID) -> None:
         """Nothing of the pod is left."""
@@ -112,7 +113,7 @@ class PodActions:
         self._threshold.create_failed(record.uid, candidate, answer.fault)
         logger.info(
             "pod %s: backend %s: %s: %s",
-            pod_name(record.pod), candidate.backend, answer.fault.reason, answer.fault,
+            full_name(record.pod or {}), candidate.backend, answer.fault.reason, answer.fault,
         )  # fmt: skip
 
     def _reckon(self, record: Record, action: todo.Action, answer: news.Stimulus | None) -> None:

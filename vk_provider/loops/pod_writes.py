@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 
 from vk_provider.faults import KubeError, KubeNotFoundError
 from vk_provider.kube import paths
-from vk_provider.loops.means import RETRY_SECONDS, Means, Post, pod_name
+from vk_provider.loops.means import RETRY_SECONDS, Means, Post
 from vk_provider.loops.shell import Shell
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
+from vk_provider.pods.desired import full_name
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import PodUID, Waiting
@@ -97,7 +98,7 @@ class PodWrites:
         """Once per pod and sentence, since it is tried again and again."""
         if self._said.get(record.uid) != sentence:
             self._said[record.uid] = sentence
-            logger.warning("pod %s: %s", pod_name(record.pod), sentence)
+            logger.warning("pod %s: %s", full_name(record.pod or {}), sentence)
 
     def _count(self, outcome: str) -> None:
         self._shell.metrics.status_patches.labels(self._shell.node, outcome).inc()

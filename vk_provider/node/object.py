@@ -38,8 +38,7 @@ class NodeSpec:
     """What a virtual node is configured to be; constant while the process runs.
 
     ``api_server_version`` is the API server's ``gitVersion``: the kubelet version is derived from
-    it, since version checks of a cluster read the node's as a kubelet's. ``hostname`` is published
-    only when given, as the API server would prefer it to the IP and it must then resolve.
+    it, since version checks of a cluster read the node's as a kubelet's.
     """
 
     name: str
@@ -49,9 +48,7 @@ class NodeSpec:
     cluster_id: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Json] = ()
-    annotations: Mapping[str, str] = field(default_factory=dict)
     kubelet_port: int = 10250
-    hostname: str | None = None
     is_gated: bool = False
     """Whether its gate is moved by our controller."""
 
@@ -92,7 +89,6 @@ def render_node(spec: NodeSpec) -> dict[str, Any]:
             "name": spec.name,
             "labels": node_labels(spec),
             "annotations": {
-                **spec.annotations,
                 **({names.GATE_MANAGED: "true"} if spec.is_gated else {}),
                 names.MANAGED_BY: MARK_VALUE,
             },
@@ -186,7 +182,7 @@ def node_status(
         "capacity": capacity,
         "allocatable": _allocatable(capacity, view),
         "conditions": _conditions(view, now, (current or {}).get("conditions") or []),
-        "addresses": _addresses(spec, view),
+        "addresses": _addresses(view),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": spec.kubelet_port}},
         "nodeInfo": _node_info(spec),
         **_declared(spec.api_server_version),
@@ -219,9 +215,9 @@ def _allocatable(capacity: Mapping[str, str], view: NodeView) -> dict[str, str]:
 _BINARY = frozenset({"memory", "ephemeral-storage"})
 
 
-def _addresses(spec: NodeSpec, view: NodeView) -> list[dict[str, str]]:
-    pairs = (("InternalIP", view.address), ("Hostname", spec.hostname))
-    return [{"type": kind, "address": address} for kind, address in pairs if address]
+def _addresses(view: NodeView) -> list[dict[str, str]]:
+    """Never a Hostname: the API server would prefer it to the IP, and it must then resolve."""
+    return [{"type": "InternalIP", "address": view.address}] if view.address else []
 
 
 def _node_info(spec: NodeSpec) -> dict[str, str]:

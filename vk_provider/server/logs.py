@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError, ProviderError
-from vk_provider.log import for_pod, scrub
+from vk_provider.log import scrub
+from vk_provider.pods.desired import full_name
 from vk_provider.pods.types import Json, LogLine, LogOptions
 from vk_provider.provider import SupportsLogs
 from vk_provider.server.containers import has_container, has_ended, log_refusal
@@ -149,7 +150,7 @@ class _Logs:
                 await _pump(response, first, batches, options)
             except (ProviderError, NotSupportedError) as fault:
                 # Too late for a status; like a kubelet, say it where the user looks.
-                for_pod(_log, target.served.pod).warning("a log broke off: %s", fault)
+                _log.warning("pod %s: a log broke off: %s", full_name(target.served.pod), fault)
                 await response.write(
                     f"vk-provider: the log breaks off: {scrub(str(fault))}\n".encode()
                 )

@@ -180,14 +180,13 @@ def test_the_pod_never_lands_on_a_virtual_node() -> None:
     ]
 
 
-def test_the_pod_knows_its_address_its_name_and_its_namespace() -> None:
-    """The InternalIP, the Lease's holder, the Lease's namespace."""
+def test_the_pod_knows_its_address_and_its_namespace() -> None:
+    """The InternalIP, and where Secrets are that are named without a namespace."""
     (container,) = pod()["containers"]
 
     fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"]}
     assert fields == {
         "POD_IP": "status.podIP",
-        "POD_NAME": "metadata.name",
         "POD_NAMESPACE": "metadata.namespace",
     }
 

@@ -157,14 +157,11 @@ def test_a_node_that_counts_no_pods_has_nothing_to_lower() -> None:
 
 
 def test_the_addresses_are_those_that_the_api_server_can_reach() -> None:
-    """A hostname only if told: it would be preferred and must resolve."""
-    named = NodeSpec("n", {}, "0.1.0", hostname="n.example.com", kubelet_port=10251)
-    status = node_status(named, VIEW, NOW)
+    """No hostname: it would be preferred and must resolve."""
+    status = node_status(NodeSpec("n", {}, "0.1.0", kubelet_port=10251), VIEW, NOW)
 
-    assert node_status(SPEC, VIEW, NOW)["addresses"] == [
-        {"type": "InternalIP", "address": "10.0.0.9"}
-    ]
-    assert status["addresses"][1] == {"type": "Hostname", "address": "n.example.com"}
+    assert status["addresses"] == [{"type": "InternalIP", "address": "10.0.0.9"}]
+    assert node_status(SPEC, NodeView(), NOW)["addresses"] == []
     assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10251}}
 
 

@@ -19,7 +19,7 @@ spec:
   capacity: {cpu: "8", memory: 32Gi, pods: "10"}
   labels: {zone: outside}
   taints: [{key: k, effect: NoExecute}]
-  placement: {policy: ordered}
+  placement: {policy: priority}
   backends:
     - {name: a, provider: fake}
     - {name: b, provider: fake}
