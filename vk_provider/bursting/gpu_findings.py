@@ -11,6 +11,7 @@ Fed by ``controllers.gpu_health`` with rules and samples; feeds
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from vk_provider.bursting import names
 from vk_provider.bursting.picture import HomeNode
 
 HOSTNAME = "kubernetes.io/hostname"
+_DIGITS = 9
 NODE_LABELS = ("node", "Hostname", "nodename", "kubernetes_node", "exported_node", "instance")
 """Where exporters write the node's name, in the order in which they are believed."""
 SEVERITY: Mapping[str | None, int] = {
@@ -92,6 +94,17 @@ def node_of(labels: Mapping[str, str], known: Mapping[str, str]) -> str | None:
 
 def observed(samples: Iterable[Sample], known: Mapping[str, str]) -> frozenset[str]:
     """The nodes that are measured at all: silence about any other is no good news."""
+    return _nodes((one for one in samples if math.isfinite(one.value)), known)
+
+
+def unreadable(
+    rule: HealthRule, samples: Iterable[Sample], known: Mapping[str, str]
+) -> frozenset[str]:
+    """The nodes about which a rule's answer says nothing that can be understood: no good news."""
+    return _nodes((one for one in samples if not _is_readable(rule, one)), known)
+
+
+def _nodes(samples: Iterable[Sample], known: Mapping[str, str]) -> frozenset[str]:
     found = (node_of(sample.labels, known) for sample in samples)
     return frozenset(node for node in found if node is not None)
 
@@ -102,7 +115,7 @@ def findings(
     """What one rule's samples say."""
     for sample in samples:
         node = node_of(sample.labels, known)
-        if node is None or math.isnan(sample.value):
+        if node is None or not _is_readable(rule, sample):
             continue
         verdict, detail = _judge(rule, sample)
         if SEVERITY.get(verdict):
@@ -122,13 +135,25 @@ def _judge(rule: HealthRule, sample: Sample) -> tuple[str, str]:
     return rule.verdict, shown.strip()
 
 
+def _is_readable(rule: HealthRule, sample: Sample) -> bool:
+    if not math.isfinite(sample.value):
+        return False
+    return rule.xid_classes is None or sample.value <= rule.above or _xid(sample) is not None
+
+
 def _judge_xid(rule: HealthRule, sample: Sample) -> tuple[str, str]:
-    classes = rule.xid_classes or {}
-    label = sample.labels.get("xid")
-    if sample.value <= rule.above:
+    classes, number = rule.xid_classes or {}, _xid(sample)
+    if sample.value <= rule.above or number is None:
         return "", ""
-    number = int(label) if label is not None and label.isdecimal() else int(sample.value)
     return classes.get(number, rule.verdict), f"{_device(sample)} XID {number}".strip()
+
+
+def _xid(sample: Sample) -> int | None:
+    """The number in the label, else the sample itself; None if it is none that could be."""
+    if label := re.fullmatch("[0-9]+", sample.labels.get("xid", "")):
+        return int(label[0]) if len(label[0]) <= _DIGITS else None
+    is_whole = sample.value % 1 == 0 and abs(sample.value) < 10**_DIGITS
+    return int(sample.value) if is_whole else None
 
 
 def _limit(rule: HealthRule, model: str) -> float:

@@ -20,6 +20,7 @@ from vk_provider.bursting.gpu_findings import (
     addresses_of,
     findings,
     observed,
+    unreadable,
 )
 from vk_provider.bursting.gpu_health import Evidence, HealthChange, HealthPlan, plan
 from vk_provider.bursting.names import GPU_HEALTH_SET_BY, GPU_HEALTH_TAINT
@@ -107,9 +108,11 @@ class GpuHealthController:
             name: found for name, found in answers.items() if not isinstance(found, str)
         }
         found: list[Finding] = []
-        for rule in self._settings.rules:
-            found += findings(rule, said.get(rule.name, ()), known)
         measured = observed(said.get(_PRESENCE, ()), known)
+        for rule in self._settings.rules:
+            samples = said.get(rule.name, ())
+            found += findings(rule, samples, known)
+            measured -= unreadable(rule, samples, known)
         return Evidence(found, measured, is_complete=not faults)
 
     async def _ask(self, query: str) -> list[Sample] | str:

@@ -48,7 +48,7 @@ class PrometheusClient:
             await self._session.close()
 
     async def query(self, promql: str) -> list[Sample]:
-        """The samples of an instant query, without those that are no number.
+        """The samples of an instant query; what was divided by nothing is NaN or infinite.
 
         Raises:
             UnavailableError: there is no answer, or none that can be used.
@@ -64,7 +64,7 @@ class PrometheusClient:
 
     async def number(self, promql: str) -> float | None:
         """The one number of a query; None where it gives none. Several are a mistake."""
-        samples = await self.query(promql)
+        samples = [one for one in await self.query(promql) if math.isfinite(one.value)]
         if len(samples) > 1:
             raise UnavailableError(f"Prometheus: {promql}: found {len(samples)} samples, wanted 1")
         return samples[0].value if samples else None
@@ -121,6 +121,10 @@ def _samples(result: list[Any]) -> list[Sample]:
             value = float(one["value"][1])
         except (KeyError, IndexError, TypeError, ValueError):
             continue
-        if not math.isnan(value):
-            found.append(Sample(one.get("metric") or {}, value))
+        found.append(Sample(_labels(one.get("metric")), value))
     return found
+
+
+def _labels(metric: object) -> dict[str, str]:
+    entries = metric.items() if isinstance(metric, dict) else ()
+    return {key: value for key, value in entries if isinstance(value, str)}

@@ -169,7 +169,7 @@ async def test_what_others_have_set_stays(cool: SharedCluster) -> None:
 
 
 async def test_silence_releases_nobody(cool: SharedCluster) -> None:
-    """No Prometheus, and a node that is measured no longer."""
+    """No Prometheus, a node that is measured no longer, a number that is none."""
     cool.gpus.temperatures["home-1"] = 90
     async with health(cool):
         await taint_is(cool, "home-1", "training-unfit")
@@ -180,6 +180,12 @@ async def test_silence_releases_nobody(cool: SharedCluster) -> None:
         await asyncio.sleep(3)
         assert up._value.get() == 0
         assert await taint_of(cool, "home-1") == "training-unfit"
+    infinite = HealthRule("Strange", "DCGM_FI_DEV_GPU_TEMP / 0", xid_classes=XID_CLASSES)
+    async with health(cool, replace(QUICK, rules=(*RULES, infinite))) as means:
+        await asyncio.sleep(3)
+        assert means.metrics.bursting.gpu_health_up.labels("prometheus")._value.get() == 1
+        assert await taint_of(cool, "home-1") == "training-unfit"
+        assert await taint_of(cool, "home-2") is None
     del cool.gpus.temperatures["home-1"]
     await asyncio.sleep(2)
     async with health(cool) as means:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -56,17 +57,28 @@ def vector(*values: str) -> dict[str, Any]:
 
 
 async def test_a_vector_is_samples() -> None:
-    """With labels; what is no number is left out."""
-    async with asking(vector("1.5", "NaN", "x")) as client:
-        assert await client.query("up") == [Sample({"n": "0"}, 1.5)]
+    """With labels; what is no sample is left out."""
+    body = vector("1.5", "x", "+Inf")
+    body["data"]["result"] += [{"metric": 3, "value": [0, "1"]}, {"value": [0, "2"]}, 7, None]
+    body["data"]["result"].append({"metric": {"a": 5, "b": "c"}, "value": [0, "3"]})
+
+    async with asking(body) as client:
+        assert await client.query("up") == [
+            Sample({"n": "0"}, 1.5),
+            Sample({"n": "2"}, math.inf),
+            Sample({}, 1),
+            Sample({}, 2),
+            Sample({"b": "c"}, 3),
+        ]
 
 
 async def test_a_number_is_the_only_sample() -> None:
     """None where there is none; several are a mistake of the query."""
     async with asking(vector("2")) as client:
         assert await client.number("up") == 2
-    async with asking(vector()) as client:
-        assert await client.number("up") is None
+    for nothing in (vector(), vector("NaN"), vector("+Inf", "-Inf")):
+        async with asking(nothing) as client:
+            assert await client.number("up") is None
     async with asking(vector("1", "2")) as client:
         with pytest.raises(UnavailableError, match="found 2 samples"):
             await client.number("up")

@@ -13,6 +13,7 @@ from vk_provider.bursting.gpu_findings import (
     findings,
     node_of,
     observed,
+    unreadable,
 )
 from vk_provider.bursting.picture import HomeNode
 
@@ -75,9 +76,34 @@ def test_an_alert_carries_its_verdict() -> None:
     assert found(rule, sample(1, gpu_health="sad"), sample(1)) == []
 
 
-def test_strangers_and_no_numbers_say_nothing() -> None:
-    """A node that is none of ours, and a division by nothing."""
-    assert found(HOT, Sample({"Hostname": "else"}, 99), Sample({}, 99), sample(math.nan)) == []
+def test_strangers_say_nothing() -> None:
+    """A node that is none of ours."""
+    strangers = Sample({"Hostname": "else"}, math.inf), Sample({}, 99)
+
+    assert found(HOT, *strangers) == []
+    assert unreadable(HOT, strangers, KNOWN) == frozenset()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_no_number_is_neither_a_finding_nor_health(value: float) -> None:
+    """A division by nothing: the node counts as one that is not measured."""
+    alerts = HealthRule("Alerts", "q", verdict_label="gpu_health")
+    strange = sample(value, xid="79", gpu_health="dead")
+
+    for rule in (HOT, XID, alerts):
+        assert found(rule, strange) == []
+        assert unreadable(rule, [sample(1), strange], KNOWN) == {"home-0"}
+    assert observed([strange], KNOWN) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "strange", [sample(1e300), sample(79.5), sample(1, xid="7" * 5000), sample(79.5, xid="")]
+)
+def test_what_is_no_xid_is_unknown(strange: Sample) -> None:
+    """A number that no driver reports."""
+    assert found(XID, strange) == []
+    assert unreadable(XID, [strange], KNOWN) == {"home-0"}
+    assert unreadable(XID, [sample(-0.5), sample(2.5, xid="79")], KNOWN) == frozenset()
 
 
 @pytest.mark.parametrize(
