@@ -193,6 +193,7 @@ def _condition(status: Json, kind: str) -> Json:
 
 
 def _containers(status: Json, field: str) -> Iterator[ContainerObservation]:
+    is_cleared = _is_cleared(status)
     for _, each in mappings(status, field):
         state = _state(mapping(each, "state"))
         last = _state(mapping(each, "lastState"))
@@ -200,7 +201,7 @@ def _containers(status: Json, field: str) -> Iterator[ContainerObservation]:
             name=text(each, "name"),
             state=state,
             last_state=last if isinstance(last, Terminated) else None,
-            ready=each.get("ready") is True,
+            ready=each.get("ready") is True and not (is_cleared and isinstance(state, Running)),
             restart_count=number(each, "restartCount") or 0,
             image=text(each, "image") or None,
             image_id=text(each, "imageID") or None,
@@ -208,6 +209,13 @@ def _containers(status: Json, field: str) -> Iterator[ContainerObservation]:
             resources=mapping(each, "resources") or None,
             allocated=mapping(each, "allocatedResources") or None,
         )
+
+
+def _is_cleared(status: Json) -> bool:
+    """Whether the pod is not Ready although its containers are: their node is silent, and the node
+    controller over there says so in this condition alone."""
+    ready, whole = (_condition(status, kind) for kind in ("Ready", "ContainersReady"))
+    return (text(ready, "status"), text(whole, "status")) == ("False", "True")
 
 
 def _state(state: Json) -> ContainerState:

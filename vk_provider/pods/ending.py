@@ -84,7 +84,8 @@ def terminating(record: Record, world: World) -> list[Action]:
     assert record.pod is not None
     if record.may_exist or record.in_flight is not None:
         grace = desired.grace_seconds(record.pod)
-        return _end_instance(record, world, grace, keep_logs=True)
+        actions = _end_instance(record, world, grace, keep_logs=True)
+        return [*actions, *_lingering(record, world)]
     if not desired.is_terminal(record.pod) and _ran(record):
         return write(record, world, verdict=record.verdict or _final(record))
     if record.removing:
@@ -176,6 +177,20 @@ def _end_instance(
     is_first = record.deleted_at is None and not record.logs
     order = DeleteInstance(record.backend, record.ref, grace_seconds, keep_logs and is_first)
     return [*_outlived(record), order]
+
+
+def _lingering(record: Record, world: World) -> list[Action]:
+    """An order that was taken is followed in time, or people are told what the pod waits for."""
+    if record.deleted_at is None or record.ref is None:
+        return []
+    patience = timedelta(seconds=record.delete_grace + world.limits.confirm_deadline)
+    if world.now < record.deleted_at + patience:
+        return [WakeAt(record.deleted_at + patience)]
+    message = (
+        f"backend {record.backend} took the order to end instance {record.ref.id}, but for longer "
+        "than its grace period and confirmDeadlineSeconds has not shown that it is gone"
+    )
+    return warn(record, "lingering", EventReason.FAILED_KILL_POD, message)
 
 
 def _refused(record: Record) -> list[Action]:

@@ -186,9 +186,12 @@ def _live(record: Record, world: World) -> list[Action]:
     if verdict is None and seen is not None:
         facts = world.facts.get(record.backend or "", BackendFacts())
         verdict = verdicts.judge(record.pod, seen, restarts_in_place=facts.restarts_in_place)
+    verdict = verdict or verdicts.withdrawn(record.pod, record.leaving_at, world.now)
     if verdict is not None:
         return conclude(record, verdict)
     timer = _giving_up(record, world)
+    if record.leaving_at is not None:
+        timer.append(WakeAt(verdicts.leaves_by(record.pod, record.leaving_at)))
     if seen is None or seen.phase is InstancePhase.UNKNOWN:
         return timer
     return [*write(record, world), *timer]

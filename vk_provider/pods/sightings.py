@@ -7,7 +7,7 @@ answers that nobody waits for, change nothing. Fed by :func:`vk_provider.pods.re
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from vk_provider.faults import (
     DeniedError,
@@ -43,6 +43,7 @@ def observed(record: Record, seen: news.Observed) -> Record:
     ref = seen.observation.ref
     is_new_sighting = record.heard_at is None or seen.at > record.heard_at
     outlived = _outlived(record, seen)
+    shown = _merge(record.observation, seen.observation)
     is_ordered = ref == _last_ref(record) and not outlived
     return changed(
         record,
@@ -50,7 +51,8 @@ def observed(record: Record, seen: news.Observed) -> Record:
         existed=True,
         backend=seen.backend,
         ref=ref,
-        observation=_merge(record.observation, seen.observation),
+        observation=shown,
+        leaving_at=_leaving_at(record, shown, seen.at),
         extras=_extras(record, seen.backend, seen.extras),
         baseline=record.baseline or seen.at,
         heard_at=seen.at,
@@ -104,6 +106,14 @@ def _merge(last: Observation | None, seen: Observation) -> Observation:
     if seen.phase is InstancePhase.UNKNOWN and last is not None and last.ref == seen.ref:
         return last
     return seen
+
+
+def _leaving_at(record: Record, shown: Observation, at: datetime) -> datetime | None:
+    """Since when this instance has been on its way out, whoever ordered that."""
+    if shown.phase is not InstancePhase.DELETING:
+        return None
+    is_known = record.observation is not None and record.observation.ref == shown.ref
+    return record.leaving_at or at if is_known else at
 
 
 def _last_ref(record: Record) -> InstanceRef | None:

@@ -37,7 +37,8 @@ class Record:
     """Everything remembered about one pod UID. Rebuilt from two lists after a restart.
 
     ``heard_at``: when the latest list (or watch event) that spoke of the instance began.
-    ``extras``: doubles, each with its backend. ``doubts``: creates whose outcome was unknown.
+    ``leaving_at``: since when the instance is shown on its way out. ``extras``: doubles, each with
+    its backend. ``doubts``: creates whose outcome was unknown.
     ``stale``: the preparation under way rests on what has changed since. ``short_at``: when the
     candidates were found to be exhausted. ``logs``: the last words of ended containers.
     ``sent``: what stands for the last PATCH; ``answered``: the version that its answer had.
@@ -56,6 +57,7 @@ class Record:
     baseline: datetime | None = None
     heard_at: datetime | None = None
     missed_at: datetime | None = None
+    leaving_at: datetime | None = None
     extras: tuple[tuple[str, InstanceRef], ...] = ()
     sightings: int = 0
     checks: int = 0

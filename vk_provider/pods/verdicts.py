@@ -43,6 +43,21 @@ def lost(backend: str | None) -> Verdict:
     return failed(FailedReason.PROVIDER_LOST, f"the instance is gone from the backend{where}")
 
 
+def withdrawn(pod: Json, since: datetime | None, now: datetime) -> Verdict | None:
+    """Somebody else ends the instance, and longer than its grace it does not go: where its machine
+    has died nobody confirms it, and meanwhile the pod would serve nobody and be replaced by
+    nobody."""
+    if since is None or now < leaves_by(pod, since):
+        return None
+    message = "the backend has been ending the instance for longer than the pod's grace period"
+    return failed(FailedReason.PROVIDER_LOST, message)
+
+
+def leaves_by(pod: Json, since: datetime) -> datetime:
+    """When an instance that is on its way out should be gone."""
+    return since + timedelta(seconds=desired.grace_seconds(pod))
+
+
 def given_up(backend: str, silence: float, limit: float | None) -> Verdict | None:
     """The opt-in end of a pod whose backend has been silent for ``limit`` seconds."""
     if limit is None or silence < limit:

@@ -222,11 +222,11 @@ def test_a_removal_is_asked_for_once_and_again_when_it_failed() -> None:
 def test_a_shortened_grace_is_ordered_again() -> None:
     """A longer one is not (C007)."""
     record = ordered(live(make_pod(metadata=DELETING)))
-    assert terminating(record, make_world(21)) == []
+    assert terminating(record, make_world(21)) == [todo.WakeAt(at(350))]
 
     shorter = {**DELETING, "deletionGracePeriodSeconds": 5, "resourceVersion": "6"}
     record = told(record, news.PodSeen(make_pod(metadata=shorter)))
-    assert terminating(record, make_world(22)) == [todo.DeleteInstance("a", REF, 5)]
+    assert terminating(record, make_world(22))[0] == todo.DeleteInstance("a", REF, 5)
 
 
 def test_an_ignored_delete_is_ordered_again_and_told() -> None:
@@ -240,6 +240,17 @@ def test_an_ignored_delete_is_ordered_again_and_told() -> None:
     assert order == todo.DeleteInstance("a", REF, 30, keep_logs=True)
     orphan = replace(record, pod=None, orphan=True)
     assert kinds(orphaned(orphan, make_world(60))) == ["DeleteInstance"]
+
+
+def test_an_instance_that_lingers_on_its_way_out_is_told() -> None:
+    """A pod that hangs says what it waits for (C012)."""
+    record = ordered(live(make_pod(metadata=DELETING)))
+    record = told(record, sight(100, instance(InstancePhase.DELETING)))
+
+    assert terminating(record, make_world(349)) == [todo.WakeAt(at(350))]
+    [warning] = terminating(record, make_world(350))
+    assert isinstance(warning, todo.Announce)
+    assert warning.notice.reason == "FailedKillPod"
 
 
 def test_a_delete_that_was_not_served_is_told_and_tried_again() -> None:

@@ -31,7 +31,7 @@ from vk_provider.pods import stimuli as news
 from vk_provider.pods.lifecycle import RULES, State, decide, state
 from vk_provider.pods.record import begin, tell
 from vk_provider.pods.slots import Existence, Record
-from vk_provider.pods.types import InstancePhase, Terminated, Verdict
+from vk_provider.pods.types import InstancePhase, Running, Terminated, Verdict
 from vk_provider.pods.world import LifecycleLimits
 
 DELETING = {"deletionTimestamp": "2024-05-01T10:00:00Z"}
@@ -163,6 +163,18 @@ def test_an_end_of_the_container_ends_the_pod() -> None:
     over = instance(InstancePhase.ENDED, container(Terminated(1)))
 
     assert kinds(decide(live(seen=over), make_world(11))) == ["Announce", "Conclude"]
+
+
+def test_an_instance_that_others_end_and_that_never_goes_is_lost() -> None:
+    """Its machine died over there: after its grace the pod need not wait for it (C012)."""
+    leaving = instance(InstancePhase.DELETING, container(Running()))
+    record = told(live(), sight(20, leaving), sight(40, leaving))
+
+    assert todo.WakeAt(at(50)) in decide(record, make_world(49))
+    [*_, conclude] = decide(record, make_world(50))
+    assert isinstance(conclude, todo.Conclude)
+    assert conclude.verdict.reason == "ProviderLost"
+    assert decide(told(record, sight(45)), make_world(50)) == decide(live(), make_world(50))
 
 
 def test_a_pod_ends_so_that_a_cap_holds() -> None:

@@ -208,6 +208,17 @@ def test_a_pod_on_its_way_out_is_deleting_until_it_has_ended() -> None:
     assert seen("Succeeded", metadata=leaving).phase is InstancePhase.ENDED
 
 
+def test_a_pod_of_a_dead_node_is_not_ready() -> None:
+    """Nobody updates its containers there; the other node controller clears the pod's Ready."""
+    up = {**container(running={}), "ready": True}
+    ready, silent = condition("Ready", "True", ""), condition("Ready", "False", "")
+    whole = condition("ContainersReady", "True", "")
+
+    for conditions, expected in (([ready, whole], True), ([silent, whole], False)):
+        found = seen("Running", conditions=conditions, containerStatuses=[up])
+        assert [each.ready for each in found.containers] == [expected]
+
+
 def test_an_unknown_phase_is_unknown() -> None:
     """The pod stays as it is."""
     assert seen("Hibernating").phase is InstancePhase.UNKNOWN
