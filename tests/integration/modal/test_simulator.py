@@ -60,43 +60,6 @@ async def test_a_pods_life_as_the_back_door_sees_it(
     assert "host died" in (seen.message or "")
 
 
-async def test_faults_come_and_go_through_the_back_door(
-    provider: ModalProvider, simulator: Simulator
-) -> None:
-    """In camelCase, and no key is guessed."""
-    added = await ask(
-        simulator, "POST", "/faults", kind="slow", latencyMs=[1, 2], operation="SandboxList", seed=3
-    )
-    await provider.list_instances()
-    listed = await ask(simulator, "GET", "/faults")
-    await ask(simulator, "DELETE", f"/faults/{added['id']}")
-
-    assert listed["faults"][0]["fired"] == 1
-    assert "dropAfter" not in listed["kinds"]
-    assert (await ask(simulator, "DELETE", "/faults"))["faults"] == []
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("POST", "/faults", {"kind": "meteor"}, 400),
-        ("POST", "/faults", {"count": 1}, 400),
-        ("POST", "/faults", {"kind": "slow", "gpus": 1}, 400),
-        ("POST", "/sandboxes/none/kill", {}, 404),
-        ("POST", "/clock/advance", {"seconds": -1}, 400),
-        ("POST", "/clock/advance", {}, 400),
-    ],
-)
-async def test_a_wrong_question_is_answered_in_words(
-    simulator: Simulator, method: str, path: str, body: dict[str, Any], status: int
-) -> None:
-    """With what is known instead."""
-    found = await ask(simulator, method, path, **body)
-
-    assert found["status"] == status
-    assert found["error"]
-
-
 async def test_behaviours_and_stock_can_be_set(
     provider: ModalProvider, simulator: Simulator
 ) -> None:

@@ -56,23 +56,6 @@ async def test_faults_are_scripted_read_and_removed(call: Call) -> None:
     assert (await call("GET", "/_sim/faults"))["faults"][0]["fired"] == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/_sim/faults", {"kind": "explode"}),
-        ("/_sim/faults", {}),
-        ("/_sim/faults", {"kind": "error", "cuont": 1}),
-        ("/_sim/faults", ["error"]),
-        ("/_sim/clock/advance", {"seconds": -1}),
-        ("/_sim/clock/advance", {}),
-        ("/_sim/behaviours", {"runs": 1}),
-    ],
-)
-async def test_a_wrong_order_is_refused_with_a_sentence(call: Call, path: str, body: Any) -> None:
-    """And the known words."""
-    assert (await call("POST", path, body, status=400))["error"]
-
-
 async def test_a_pod_is_killed_in_every_way(call: Call) -> None:
     """By its own id or by the Kubernetes UID that it carries."""
     env = stamp_env(make_stamp(), "main")

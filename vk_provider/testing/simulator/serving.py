@@ -49,17 +49,17 @@ def read_options(kind: type[T], arguments: argparse.Namespace) -> T:
 
 async def serve_until_told(where: str, back_door: str) -> None:
     """Say where the simulator listens, and return at SIGINT or SIGTERM."""
-    sys.stdout.write(
-        f"{where}\n"
-        f"  what is rented: curl -s {back_door}/_sim/ledger\n"
-        f"  what else can be asked and broken: curl -s {back_door}/_sim\n"
-    )
-    sys.stdout.flush()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    # Before a word is said: whoever waits for it may end us at once.
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
+        sys.stdout.write(
+            f"{where}\n"
+            f"  what is rented: curl -s {back_door}/_sim/ledger\n"
+            f"  what else can be asked and broken: curl -s {back_door}/_sim\n"
+        )
+        sys.stdout.flush()
         await stop.wait()
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
