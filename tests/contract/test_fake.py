@@ -6,63 +6,20 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from vk_provider.faults import (
-    DeniedError,
-    GarbledAnswerError,
-    OutcomeUnknownError,
-    OutOfCapacityError,
-    ProviderError,
-    RejectedError,
-    ThrottledError,
-    UnavailableError,
-)
+from tests.support.scripted_failures import ScriptedFailures
 from vk_provider.pods.types import InstanceRef, Json, Stamp
 from vk_provider.testing.builders import CLUSTER_ID, make_resolved_pod
-from vk_provider.testing.contract import (
-    ContractRig,
-    CreateFailure,
-    ListFailure,
-    ProviderContract,
-)
-from vk_provider.testing.contract_rig import RETRY_AFTER_SECONDS
+from vk_provider.testing.contract import ContractRig, ProviderContract
 from vk_provider.testing.fake import FakeBackend, FakeConfig, FakeProvider, ManualClock
 
-CREATE_FAULTS: dict[CreateFailure, ProviderError] = {
-    CreateFailure.OUT_OF_CAPACITY: OutOfCapacityError("no machine"),
-    CreateFailure.DENIED: DeniedError("the key was withdrawn"),
-    CreateFailure.THROTTLED: ThrottledError("slower, please", RETRY_AFTER_SECONDS),
-    CreateFailure.UNAVAILABLE: UnavailableError("refused"),
-    CreateFailure.REJECTED: RejectedError("no such image"),
-    CreateFailure.OUTCOME_UNKNOWN: OutcomeUnknownError("the answer was lost"),
-}
-LIST_FAULTS: dict[ListFailure, ProviderError] = {
-    ListFailure.UNAVAILABLE: UnavailableError("refused"),
-    ListFailure.THROTTLED: ThrottledError("slower, please", RETRY_AFTER_SECONDS),
-    ListFailure.DENIED: DeniedError("the key was withdrawn"),
-    ListFailure.GARBAGE: GarbledAnswerError("not our protocol"),
-    ListFailure.PARTIAL: UnavailableError("the second page did not come"),
-}
 
-
-class FakeContractBackend:
+class FakeContractBackend(ScriptedFailures):
     """The contract's orders, given to a fake service with a clock of its own."""
 
     def __init__(self, config: FakeConfig) -> None:
         self.clock = ManualClock()
         self.service = FakeBackend(config, self.clock)
-
-    async def fail_next_create(self, failure: CreateFailure) -> None:
-        created = failure is CreateFailure.OUTCOME_UNKNOWN
-        self.service.fail_next_create(CREATE_FAULTS[failure], created=created)
-
-    async def fail_next_list(self, failure: ListFailure) -> None:
-        self.service.script.fail_next("list", LIST_FAULTS[failure])
-
-    async def hold_next_create(self) -> None:
-        self.service.script.hold_next_create()
-
-    async def create_held(self) -> None:
-        await self.service.script.create_held()
+        super().__init__(self.service.script)
 
     async def add_instance(self, stamp: Stamp | None) -> InstanceRef:
         return self.service.add(stamp).ref

@@ -14,8 +14,9 @@ import pytest_asyncio
 
 from tests.e2e.node_under_test import NodeUnderTest
 from tests.integration.kubernetes.contract_bed import contract_rig
-from tests.integration.kubernetes.other_cluster import OBEDIENT_FIELDS, other_node
+from tests.integration.kubernetes.other_cluster import other_node
 from tests.rig.control_plane import ControlPlane
+from tests.support.obedient import OBEDIENT_FIELDS
 from vk_provider.testing.contract import ContractRig, ProviderContract
 from vk_provider.testing.contract_streams import StreamContracts
 

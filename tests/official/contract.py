@@ -7,20 +7,19 @@ Fed by `world` with a node; judged by pytest.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from tests.integration.kubernetes.contract_bed import contract_rig
-from tests.integration.kubernetes.other_cluster import OBEDIENT, OtherCluster
+from tests.integration.kubernetes.other_cluster import OtherCluster
 from tests.official.world import real_cluster
 from tests.rig.control_plane import ControlPlane
 from tests.rig.real_node import network
 from tests.rig.real_node.node import RealNode
+from tests.support.obedient import OBEDIENT, listening
 from vk_provider.pods.types import InstanceRef, Json
 from vk_provider.testing.contract import ContractRig, ProviderContract
 from vk_provider.testing.contract_streams import StreamContracts
@@ -47,14 +46,7 @@ class RealCluster(OtherCluster):
     async def echo_port(self, ref: InstanceRef) -> int:
         await self.order(ref, "main", f"serve {ECHO_PORT}")
         address = (await self.pod(ref))["status"]["podIP"]
-        async with asyncio.timeout(20):
-            while True:
-                with suppress(OSError):
-                    _, writer = await asyncio.open_connection(address, ECHO_PORT)
-                    writer.close()
-                    await writer.wait_closed()
-                    return ECHO_PORT
-                await asyncio.sleep(0.02)
+        return await listening(ECHO_PORT, address)
 
     async def closed_port(self, ref: InstanceRef) -> int:
         return CLOSED_PORT

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from tests.integration.kubernetes.proxy import ApiProxy, Fault, Handler, status
 from tests.rig.control_plane import ControlPlane
 from tests.rig.identity import rendered
 from tests.rig.polling import eventually
+from tests.support.obedient import OBEDIENT, listening
 from vk_provider.pods.types import InstanceRef, Json, Stamp
 from vk_provider.provider import ProviderContext
 from vk_provider.testing.builders import CLUSTER_ID, NODE_NAME
@@ -37,33 +37,6 @@ from vk_provider.testing.process_ports import free_port
 DEPLOY = Path(__file__).parents[3] / "deploy" / "kustomize-remote"
 SHIPPED_NAMESPACE = "vk-burst"
 NODE = "other-node"
-OBEDIENT = """
-mkfifo orders
-while read -r order rest; do
-  case $order in
-    say) echo "$rest" ;;
-    serve) "$1" -c "$2" "$rest" & ;;
-    exit) exit "$rest" ;;
-  esac
-done <> orders
-"""
-"""A container that does what it is told through a pipe in its working directory."""
-ECHO = """
-import socket, sys, threading
-
-def echo(connection):
-    while chunk := connection.recv(65536):
-        connection.sendall(chunk)
-    connection.close()
-
-with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
-    while True:
-        threading.Thread(target=echo, args=server.accept()[:1], daemon=True).start()
-"""
-OBEDIENT_FIELDS: Json = {
-    "command": ["sh", "-c", OBEDIENT, "obedient"],
-    "args": [sys.executable, ECHO],
-}
 
 
 def _always(response: dict[str, Any]) -> Fault:
@@ -215,14 +188,7 @@ class OtherCluster:
     async def echo_port(self, ref: InstanceRef) -> int:
         port = free_port()
         await self.order(ref, "main", f"serve {port}")
-        async with asyncio.timeout(20):
-            while True:
-                with suppress(OSError):
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    writer.close()
-                    await writer.wait_closed()
-                    return port
-                await asyncio.sleep(0.02)
+        return await listening(port)
 
     async def closed_port(self, ref: InstanceRef) -> int:
         return free_port()
