@@ -21,6 +21,7 @@ from vk_provider.faults import (
     ThrottledError,
     UnavailableError,
 )
+from vk_provider.pods.masking import words as one_line
 from vk_provider_modal.facts import Refusal
 
 CREATE = "create sandbox"
@@ -42,7 +43,6 @@ _PASSING = re.compile(
     r"|no such host|rate.?limit",
     re.IGNORECASE,
 )
-_LONGEST = 300
 _SHORTEST_SECRET = 6
 
 
@@ -106,8 +106,4 @@ def _said(refusal: Refusal) -> str:
 
 def masked(message: str, secrets: Iterable[str]) -> str:
     """One line, cut, with every secret replaced."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
-            message = message.replace(secret, "***")
-    line = " ".join(message.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return one_line(message, (each for each in secrets if len(each) >= _SHORTEST_SECRET))

@@ -24,6 +24,7 @@ from vk_provider.faults import (
     ThrottledError,
     UnavailableError,
 )
+from vk_provider.pods.masking import words as one_line
 
 _CAPACITY = re.compile(
     r"no longer any instances available|no instances? (are )?(currently )?available"
@@ -37,7 +38,6 @@ _QUOTA = re.compile(
     r"|insufficient (balance|credits?|funds)|account (is )?suspended",
     re.IGNORECASE,
 )
-_LONGEST = 300
 _SHORTEST_SECRET = 6
 _LONGEST_NUMBER = 19
 _SURROGATE = re.compile(r"\\ud", re.IGNORECASE)
@@ -167,11 +167,7 @@ def words(answer: Answer) -> str:
 
 def masked(message: str, secrets: Iterable[str]) -> str:
     """One line, cut, with every secret replaced."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
-            message = message.replace(secret, "***")
-    line = " ".join(message.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return one_line(message, (each for each in secrets if len(each) >= _SHORTEST_SECRET))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

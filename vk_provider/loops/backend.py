@@ -22,6 +22,7 @@ from vk_provider.faults import (
     UnavailableError,
 )
 from vk_provider.loops.shell import Shell
+from vk_provider.pods.masking import Veiled
 from vk_provider.provider import (
     IMPLICIT_OFFER,
     InstanceRef,
@@ -145,8 +146,10 @@ class Backend:
             raise UnavailableError("not created: another replica may lead now")
         limit = self.provider.traits.create_timeout_seconds
         try:
+            # A backend may quote what it refuses, and its words are shown to people.
             async with asyncio.timeout(limit):
-                ref = await self.provider.create_instance(resolved, offer)
+                with Veiled(resolved.secret_values):
+                    ref = await self.provider.create_instance(resolved, offer)
         except TimeoutError as error:
             self._count("create", OutcomeUnknownError.reason)
             text = f"no answer to the create call within {limit:g} s"

@@ -29,6 +29,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.unfollowed import Emit
 from vk_provider.pods import desired, updates
 from vk_provider.pods.events import EventReason, EventType
+from vk_provider.pods.masking import Veiled
 from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID
 from vk_provider.provider import SupportsRefresh
@@ -150,7 +151,8 @@ class Refresher:
             if resolved is not None:
                 limit = backend.provider.traits.create_timeout_seconds
                 async with asyncio.timeout(limit):
-                    await backend.provider.refresh_instance(face[0], resolved)
+                    with Veiled(resolved.secret_values):
+                        await backend.provider.refresh_instance(face[0], resolved)
             self._brought[uid] = face
             self._said.pop(uid, None)
         except NotWantedError:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import logging
 from collections.abc import Sequence
+
+import pytest
 
 from tests.integration.loops.bench import Bench
 from tests.support.objects import keyed
-from vk_provider.faults import DeniedError, UnavailableError
-from vk_provider.pods.types import Offer
+from vk_provider.faults import DeniedError, RejectedError, UnavailableError
+from vk_provider.pods.types import InstanceRef, Offer, ResolvedPod
 from vk_provider.testing.builders import make_container
 from vk_provider.testing.fake import FakeProvider
 
@@ -150,3 +154,31 @@ async def test_fields_that_no_backend_honours_are_all_named() -> None:
         bench.bind("web", metadata={"annotations": annotations})
         await bench.until(lambda: bench.phase("web") == "Failed")
         assert bench.reason("web") == "Unsupported"
+
+
+class Quoting(FakeProvider):
+    """It shows what it refuses, or fails on it."""
+
+    bug = False
+
+    async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
+        env = dict(pod.containers[0].env)
+        raise ZeroDivisionError(str(env)) if self.bug else RejectedError(f"bad request: {env}")
+
+
+@pytest.mark.parametrize("bug", [False, True])
+async def test_a_secret_that_a_backend_quotes_is_shown_to_nobody(
+    bug: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither in the pod nor in an Event nor in the log, whichever provider it is."""
+    caplog.set_level(logging.DEBUG)
+    async with Bench() as bench:
+        provider = Quoting(bench.cloud, "home")
+        provider.bug, bench.node.backends["fake"].provider = bug, provider
+        data = {"KEY": base64.b64encode(b"line one\nhunter22").decode()}
+        bench.api.store.put("secrets", keyed("Secret", "login", data=data))
+        bench.bind("web", containers=[make_container(envFrom=[{"secretRef": {"name": "login"}}])])
+        await bench.until(lambda: bench.phase("web") == "Failed", 400)
+        shown = f"{bench.api.calls} {caplog.text}"
+    assert "ZeroDivisionError" in shown if bug else "bad request: {'KEY': '***'}" in shown
+    assert "hunter22" not in shown

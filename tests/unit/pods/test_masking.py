@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
-from vk_provider.pods.masking import MASK, mask_text, masked
+import pytest
+
+from vk_provider.faults import RejectedError
+from vk_provider.pods.masking import MASK, Veiled, mask_text, masked, words
+
+KEY = '-----BEGIN KEY-----\nit\'s a "quoted" line \\ of a key\n-----END KEY-----\n'
 
 
 def test_secrets_are_hidden_wherever_they_stand() -> None:
@@ -48,3 +54,34 @@ def test_masking_copies() -> None:
     masked(request, {"hunter22"})
 
     assert request == {"env": {"A": "hunter22"}}
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        json.dumps({"env": {"A": KEY}}),
+        json.dumps({"body": json.dumps({"A": KEY})}),
+        str({"value": KEY}),
+        f"644 /etc/key {base64.b64encode(KEY.encode()).decode()}",
+        f"the value {' '.join(KEY.split())} is wrong",
+        'the value -----BEGIN KEY-----\nit\'s a "quoted" line \\ of a key ... is too long',
+    ],
+)
+def test_words_that_quote_a_secret_lose_it_in_any_spelling(quoted: str) -> None:
+    """A backend that refuses a request may show it as it likes, or cut it short."""
+    said = words(f"no:\n{quoted}", [KEY])
+    assert "quoted" not in said
+    assert "LS0t" not in said
+    assert said.startswith("no: ")
+    assert len(words("x" * 1000, ())) == 300
+
+
+def test_a_fault_is_told_without_the_secrets_of_its_request() -> None:
+    """Whoever wrote its words, and those of what it came of."""
+    fault, origin = RejectedError(f"400: {KEY}", 400), ValueError(KEY)
+    fault.__cause__, origin.__context__ = origin, fault
+    with Veiled([KEY]):
+        assert fault.args[1] == 400
+    with pytest.raises(RejectedError), Veiled([KEY]):
+        raise fault
+    assert (fault.args, origin.args) == ((f"400: {MASK}", 400), (MASK,))
