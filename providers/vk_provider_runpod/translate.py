@@ -30,7 +30,8 @@ MAX_ENV = 50
 MAX_HTTP_PORTS = 10
 MAX_VCPU = 32
 _PORT = re.compile("[0-9]{1,9}")
-_SECRET_MARK = "{{ RUNPOD_SECRET"
+_SECRET_MARK = re.compile(r"\{\{\s*RUNPOD_SECRET", re.IGNORECASE)
+_SECRET = "RunPod would put a secret of the account in place of {{ RUNPOD_SECRET_… }}"
 _RAM_GB_PER_VCPU = {"c": 2, "g": 4, "m": 8}
 _VENDORS = {"nvidia.com/gpu": "NVIDIA", "amd.com/gpu": "AMD"}
 
@@ -168,9 +169,11 @@ def _env_problems(container: ResolvedContainer, ours: int) -> Iterator[FieldProb
     for name, value in container.env.items():
         if name.startswith(stamp.PREFIX):
             yield FieldProblem(f"{path}[{name}]", f"names beginning with {stamp.PREFIX} are ours")
-        if _SECRET_MARK.replace(" ", "") in value.replace(" ", ""):
-            why = "RunPod would put a secret of the account in place of {{ RUNPOD_SECRET_… }}"
-            yield FieldProblem(f"{path}[{name}]", why)
+        if _SECRET_MARK.search(value):
+            yield FieldProblem(f"{path}[{name}]", _SECRET)
+    for field, words in (("command", container.command), ("args", container.args)):
+        if any(map(_SECRET_MARK.search, words or ())):
+            yield FieldProblem(f"{container.field_path}.{field}", _SECRET)
 
 
 def _image_problems(container: ResolvedContainer) -> Iterator[FieldProblem]:

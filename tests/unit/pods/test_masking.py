@@ -76,6 +76,12 @@ def test_words_that_quote_a_secret_lose_it_in_any_spelling(quoted: str) -> None:
     assert len(words("x" * 1000, ())) == 300
 
 
+def test_a_very_large_secret_is_hidden_as_a_whole_only() -> None:
+    """Its many lines would take longer to look for than anybody waits."""
+    line = "a line of many that are no secret"
+    assert mask_text(f"{line}!", ["\n".join([line] * 3000)]) == f"{line}!"
+
+
 def test_a_fault_is_told_without_the_secrets_of_its_request() -> None:
     """Whoever wrote its words, and those of what it came of."""
     fault, origin = RejectedError(f"400: {KEY}", 400), ValueError(KEY)

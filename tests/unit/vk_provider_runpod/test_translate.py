@@ -194,12 +194,17 @@ def test_more_than_fifty_variables_are_refused(config: RunPodConfig) -> None:
     assert f"allowed: {most}" in refused(over, L40S, config)["spec.containers[0].env"]
 
 
-@pytest.mark.parametrize("value", ["{{ RUNPOD_SECRET_key }}", "x{{RUNPOD_SECRET_key}}"])
+@pytest.mark.parametrize(
+    "value", ["{{ RUNPOD_SECRET_key }}", "x{{RUNPOD_SECRET_key}}", "{{\t\nRUNPOD_SECRET_key}}"]
+)
 def test_a_reference_to_an_account_secret_is_refused(config: RunPodConfig, value: str) -> None:
     """RunPod would expand it: a pod could read the account's secrets."""
-    pod = gpu_pod(env=[{"name": "KEY", "value": value}])
+    pod = gpu_pod(env=[{"name": "KEY", "value": value}], command=["sh"], args=["-c", value])
 
-    assert list(refused(pod, L40S, config)) == ["spec.containers[0].env[KEY]"]
+    assert list(refused(pod, L40S, config)) == [
+        "spec.containers[0].env[KEY]",
+        "spec.containers[0].args",
+    ]
 
 
 def test_a_forged_stamp_is_refused(config: RunPodConfig) -> None:
