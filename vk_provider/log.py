@@ -42,6 +42,8 @@ _LEVELS = {
     logging.ERROR: ("ERR", "\x1b[31m"),
     logging.CRITICAL: ("CRT", "\x1b[1;31m"),
 }
+_TALKATIVE = ("aiohttp", "asyncio", "kubernetes", "urllib3", "hpack", "grpclib", "modal-client")
+"""Libraries whose debug lines carry headers and bodies."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PLAIN = "\x1b[0m"
 _DIM = "\x1b[2m"
@@ -84,7 +86,7 @@ class HumanFormatter(logging.Formatter):
             f"{self._paint(fields, _DIM)}"
         )
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            line += _printable(f"\n{self.formatException(record.exc_info)}")
         return scrub(line)
 
     def _paint(self, text: str, shade: str) -> str:
@@ -136,6 +138,5 @@ def set_up(level: str = "info", style: str = "auto", stream: TextIO | None = Non
         root.removeHandler(old)
     root.addHandler(sink)
     root.setLevel(level.upper())
-    # Their debug lines carry headers and bodies.
-    for noisy in ("aiohttp", "asyncio", "kubernetes", "urllib3"):
+    for noisy in _TALKATIVE:
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))

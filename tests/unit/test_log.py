@@ -64,9 +64,19 @@ def test_foreign_text_can_not_pose_as_ours() -> None:
     """No escape sequence reaches the terminal, no forged line stands at its beginning."""
     stream = io.StringIO()
     log.set_up(style="human", stream=stream)
-    logging.getLogger("x").info("a\x1b[2J\n12:00:00 ERR forged", extra={"why": "b\x07"})
-    assert "a?[2J\n    12:00:00 ERR forged" in stream.getvalue()
+    forged = ValueError("a\x1b[2J\n12:00:00 ERR forged")
+    logging.getLogger("x").info("%s", forged, extra={"why": "b\x07"}, exc_info=forged)
+    assert stream.getvalue().count("a?[2J\n    12:00:00 ERR forged") == 2
     assert "why=b?" in stream.getvalue()
+
+
+def test_libraries_that_tell_headers_do_not_at_debug() -> None:
+    """They would show keys, and what a pod's Secrets hold."""
+    stream = io.StringIO()
+    log.set_up(level="debug", stream=stream)
+    logging.getLogger("hpack.hpack").debug("Encoding (b'authorization', b'x')")
+    logging.getLogger("vk_provider.x").debug("ours")
+    assert stream.getvalue().count("\n") == 1
 
 
 def test_the_level_is_respected() -> None:
