@@ -8,7 +8,7 @@ from __future__ import annotations
 from vk_provider import __version__
 from vk_provider.loops.admitted import Admitted
 from vk_provider.node.object import NodeSpec, node_labels
-from vk_provider.pods.admission import NodeView, Refusal, admit
+from vk_provider.pods.admission import AdmittingNode, Refusal, admit
 from vk_provider.pods.types import Json, PodUID
 from vk_provider.settings import NodeSettings
 
@@ -30,7 +30,7 @@ class Readmission:
         """Why this pod may not be here; None if it may."""
         if not self._settings.admission_enabled:
             return None
-        view = NodeView(
+        view = AdmittingNode(
             name=self._settings.name,
             labels=self._labels,
             permanent_taints=self._taints,

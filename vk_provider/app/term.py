@@ -34,7 +34,7 @@ from vk_provider.loops.spend_saving import save_spend
 from vk_provider.metrics import Metrics
 from vk_provider.node.object import NodeSpec
 from vk_provider.server.app import KubeletOptions, KubeletServer
-from vk_provider.server.auth import Gate
+from vk_provider.server.auth import Authorizer
 from vk_provider.server.reviewer import KubeReviewer
 from vk_provider.server.serving_request import ServingRequest
 from vk_provider.server.tls import CertificateFiles, ServingNames, ServingTLS
@@ -200,7 +200,7 @@ class Term:
             serving = ServingTLS(names, files, authority)
         else:
             serving = ServingTLS(names, files, authority, signed=self._request)
-        gate = Gate(KubeReviewer(self._clients.pods), name)
+        authorizer = Authorizer(KubeReviewer(self._clients.pods), name)
         lookup = Lookup(node.cache, node.workers, node.backends, node.kept_logs)
         count = self._metrics.kubelet_requests
         options = KubeletOptions(
@@ -210,7 +210,7 @@ class Term:
             node_name=name,
             registry=self._metrics.registry,
         )
-        return KubeletServer(lookup, gate, serving, options)
+        return KubeletServer(lookup, authorizer, serving, options)
 
     def _own_loops(
         self, heartbeat: NodeHeartbeat

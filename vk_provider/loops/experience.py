@@ -16,8 +16,7 @@ from vk_provider.placement.occupancy import Occupancy
 from vk_provider.placement.starts import StartTimes
 from vk_provider.placement.stickiness import Ordinals
 from vk_provider.pods import desired
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import InstancePhase, Json, Observation, PodUID, Running
+from vk_provider.pods.types import Candidate, InstancePhase, Json, Observation, PodUID, Running
 
 QUANTILES = (0.5, 0.95)
 _THERE = (InstancePhase.STARTING, InstancePhase.RUNNING)

@@ -14,8 +14,7 @@ from vk_provider.loops.spending import Spending
 from vk_provider.node.door import Door
 from vk_provider.placement.needs import usable_price
 from vk_provider.placement.spent import NODE
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import Offer
+from vk_provider.pods.types import Candidate, Offer
 
 
 class MoneyDoor:

@@ -26,7 +26,7 @@ from vk_provider.pods import stimuli as news
 from vk_provider.pods.desired import full_name
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.slots import Record
-from vk_provider.pods.types import PodUID, Waiting
+from vk_provider.pods.types import Candidate, PodUID, Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -103,9 +103,7 @@ class PodActions:
         if answer is not None:
             post(record.uid, answer)
 
-    def _settle(
-        self, record: Record, candidate: news.Candidate, answer: news.Stimulus | None
-    ) -> None:
+    def _settle(self, record: Record, candidate: Candidate, answer: news.Stimulus | None) -> None:
         """The door hears what became of a create."""
         if not isinstance(answer, news.CreateFailed):
             self._threshold.created(candidate)

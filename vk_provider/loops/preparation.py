@@ -28,8 +28,15 @@ from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.hints import hints
 from vk_provider.pods.references import ObjectKey, referenced
 from vk_provider.pods.resolve import Missing, ResolveInput, resolve
-from vk_provider.pods.stimuli import Candidate, Notice, Prepared
-from vk_provider.pods.types import Json, Offer, PlacementHints, PodUID, ResolvedPod, Waiting
+from vk_provider.pods.stimuli import Notice, Prepared
+from vk_provider.pods.types import (
+    Json,
+    Offer,
+    PlacementHints,
+    PodUID,
+    ResolvedPod,
+    Waiting,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ class Preparer:
 
     async def _place(self, uid: PodUID, resolved: ResolvedPod) -> Prepared:
         notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)
-        choices: list[tuple[str, Offer]] = []
+        offered: list[tuple[str, Offer]] = []
         refusals: list[FieldProblem] = []
         faults: list[str] = []
         for backend in self._backends.values():
@@ -159,19 +166,19 @@ class Preparer:
             if problems:
                 refusals += problems
             else:
-                choices += [(backend.name, offer) for offer in offers]
-        ranking = self._ranked(uid, resolved, choices)
+                offered += [(backend.name, offer) for offer in offers]
+        ranking = self._ranked(uid, resolved, offered)
         shortage = "; ".join([*faults, ranking.shortage]) if ranking.shortage else ""
         return Prepared(
             resolved=resolved,
-            candidates=tuple(Candidate(c.backend, c.offer, c.reason) for c in ranking.choices),
-            refusals=() if choices or faults else tuple(dict.fromkeys(refusals)),
+            candidates=ranking.candidates,
+            refusals=() if offered or faults else tuple(dict.fromkeys(refusals)),
             shortage=shortage,
             notices=notices,
         )
 
     def _ranked(
-        self, uid: PodUID, resolved: ResolvedPod, choices: Sequence[tuple[str, Offer]]
+        self, uid: PodUID, resolved: ResolvedPod, offered: Sequence[tuple[str, Offer]]
     ) -> Ranking:
         """In one go without a pause, so that pods that are ranked together see each other."""
         known = self._threshold.experience
@@ -184,9 +191,9 @@ class Preparer:
                 known.ordinals.predecessor(desired.full_name(resolved.pod)) if is_ordinal else None
             ),
         )
-        ranking = rank(resolved.hints, choices, resolved.gpu_count, around)
-        if ranking.choices:
-            first = ranking.choices[0]
+        ranking = rank(resolved.hints, offered, resolved.gpu_count, around)
+        if ranking.candidates:
+            first = ranking.candidates[0]
             known.occupancy.take(uid, Place(first.backend, first.offer.data_center))
         return ranking
 

@@ -17,8 +17,7 @@ from vk_provider.kube.client import KubeClient
 from vk_provider.loops.experience import Experience
 from vk_provider.loops.shell import Shell
 from vk_provider.pods import desired
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import Json
+from vk_provider.pods.types import Candidate, Json
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from vk_provider.placement.meters import Meters, Now
 from vk_provider.placement.needs import usable_price
 from vk_provider.placement.readings import Billing, Key, Reading, reading_of
 from vk_provider.placement.reports import Report
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import InstanceRef, Observation, PodUID
+from vk_provider.pods.types import Candidate, InstanceRef, Observation, PodUID
 from vk_provider.provider import ProviderTraits
 
 SETTLED_SECONDS = 3600.0

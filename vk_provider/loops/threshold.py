@@ -25,8 +25,7 @@ from vk_provider.loops.spend_memory import SpendMemory
 from vk_provider.loops.spending import Spending
 from vk_provider.node.door import Door, DoorView
 from vk_provider.placement.budget import BudgetLimits
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import PodUID
+from vk_provider.pods.types import Candidate, PodUID
 
 
 class Threshold:

@@ -16,9 +16,9 @@ from vk_provider import __version__
 from vk_provider.faults import ConfigError, FieldProblem, ProviderError
 from vk_provider.fields import MissingSecretProblem
 from vk_provider.node.object import NodeSpec, node_labels
-from vk_provider.offline.explain import Candidate
+from vk_provider.offline.explain import AskedBackend
 from vk_provider.placement.ranking import Policy
-from vk_provider.pods.admission import NodeView
+from vk_provider.pods.admission import AdmittingNode
 from vk_provider.pods.types import Json
 from vk_provider.provider import Offer, Provider, ProviderContext, SupportsOffers
 from vk_provider.registry import create, foreign_code, installed_backends
@@ -37,20 +37,20 @@ ONLINE_SECONDS = 30.0
 """How long one backend may take to tell all of its offers."""
 
 
-def configured(nodes: Sequence[NodeSettings]) -> tuple[Candidate, ...]:
+def configured(nodes: Sequence[NodeSettings]) -> tuple[AskedBackend, ...]:
     """Every backend of every node."""
     return tuple(candidate for node in nodes for candidate in _of_node(node))
 
 
-def _of_node(node: NodeSettings) -> Iterator[Candidate]:
-    view = NodeView(
+def _of_node(node: NodeSettings) -> Iterator[AskedBackend]:
+    view = AdmittingNode(
         name=node.name,
         labels=_labels(node),
         permanent_taints=tuple(_json(taint) for taint in node.taints),
         capacity=node.capacity,
     )
     for backend in node.backends:
-        yield Candidate(
+        yield AskedBackend(
             name=backend.name,
             provider_name=backend.provider,
             node=view,
@@ -61,8 +61,8 @@ def _of_node(node: NodeSettings) -> Iterator[Candidate]:
 
 
 async def with_live_offers(
-    candidates: Sequence[Candidate], gpu_counts: Collection[int]
-) -> tuple[Candidate, ...]:
+    candidates: Sequence[AskedBackend], gpu_counts: Collection[int]
+) -> tuple[AskedBackend, ...]:
     """The candidates with what their backends offer now for so many GPUs, at their prices.
 
     Backends are asked side by side, as their configuration says. Why one could not be asked is one
@@ -70,7 +70,7 @@ async def with_live_offers(
     return tuple(await asyncio.gather(*(_asked(each, gpu_counts) for each in candidates)))
 
 
-async def _asked(candidate: Candidate, gpu_counts: Collection[int]) -> Candidate:
+async def _asked(candidate: AskedBackend, gpu_counts: Collection[int]) -> AskedBackend:
     provider = candidate.provider
     if provider is None or not isinstance(provider, SupportsOffers):
         return candidate
@@ -91,13 +91,13 @@ async def _live(provider: Provider, gpu_counts: Collection[int]) -> Mapping[int,
         raise ConfigError([f"its catalogue can't be asked: {why}"]) from fault
 
 
-def with_defaults() -> tuple[Candidate, ...]:
+def with_defaults() -> tuple[AskedBackend, ...]:
     """Every installed provider as an empty configuration makes it."""
     return tuple(_with_defaults(name) for name in installed_backends())
 
 
-def _with_defaults(name: str) -> Candidate:
-    view = NodeView(name=_NODE, permanent_taints=(_json(PROVIDER_TAINT),))
+def _with_defaults(name: str) -> AskedBackend:
+    view = AdmittingNode(name=_NODE, permanent_taints=(_json(PROVIDER_TAINT),))
     context = ProviderContext("", _NODE, name, _CONFIG_PATH, USER_AGENT)
     try:
         try:
@@ -112,8 +112,8 @@ def _with_defaults(name: str) -> Candidate:
             f"needs --config: {each}" if isinstance(each, FieldProblem) else each
             for each in error.problems
         )
-        return Candidate(name, name, view, None, problems)
-    return Candidate(name, name, view, provider)
+        return AskedBackend(name, name, view, None, problems)
+    return AskedBackend(name, name, view, provider)
 
 
 def _unset_secrets(problems: Iterable[FieldProblem | str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from vk_provider.offline.workloads import Manifests, Workload
 from vk_provider.placement.budget import BudgetLimits
 from vk_provider.placement.needs import Refused
 from vk_provider.placement.ranking import Circumstances, Policy, rank
-from vk_provider.pods.admission import NodeView, admit, tolerates
+from vk_provider.pods.admission import AdmittingNode, admit, tolerates
 from vk_provider.pods.hints import hints
 from vk_provider.pods.names import GPU_TYPES, MAX_PRICE, MIN_GPU_MEMORY
 from vk_provider.pods.reading import mappings
@@ -45,7 +45,7 @@ _REPELLING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AskedBackend:
     """One backend that is asked. ``provider`` None: it can't be built, ``problems`` say why.
 
     ``node`` is the node it would serve; one without a capacity is not configured, so nothing but
@@ -55,7 +55,7 @@ class Candidate:
 
     name: str
     provider_name: str
-    node: NodeView
+    node: AdmittingNode
     provider: Provider | None
     problems: tuple[str, ...] = ()
     policy: Policy = Policy.CHEAPEST
@@ -67,7 +67,7 @@ class Candidate:
 class Judgement:
     """One backend's answer: a request, or every reason why not."""
 
-    candidate: Candidate
+    candidate: AskedBackend
     request: Json | None = None
     offers: tuple[Offer, ...] = ()
     notes: tuple[FieldNote, ...] = ()
@@ -97,12 +97,12 @@ class Report:
         return self.obstacle is None and any(one.can_run for one in self.judgements)
 
 
-def explain(manifests: Manifests, candidates: Sequence[Candidate]) -> tuple[Report, ...]:
+def explain(manifests: Manifests, candidates: Sequence[AskedBackend]) -> tuple[Report, ...]:
     """One report a workload, in the order of the manifests."""
     return tuple(_report(workload, manifests, candidates) for workload in manifests.workloads)
 
 
-def _report(workload: Workload, manifests: Manifests, candidates: Sequence[Candidate]) -> Report:
+def _report(workload: Workload, manifests: Manifests, candidates: Sequence[AskedBackend]) -> Report:
     pods = [_resolve(workload, manifests, one) for one in candidates]
     unseen = {key: None for pod in pods for key in pod.unseen}
     judged = tuple(_judge(workload, *pair) for pair in zip(candidates, pods, strict=True))
@@ -128,7 +128,7 @@ def _rankings(workload: Workload, judgements: Sequence[Judgement]) -> Iterator[N
             yield ranked(name, candidate.policy, wishes, offers, refused)
 
 
-def _resolve(workload: Workload, manifests: Manifests, candidate: Candidate) -> OfflinePod:
+def _resolve(workload: Workload, manifests: Manifests, candidate: AskedBackend) -> OfflinePod:
     provider = candidate.provider
     reaches_services = provider is not None and provider.traits.reaches_services
     given = ResolveInput(
@@ -141,7 +141,7 @@ def _resolve(workload: Workload, manifests: Manifests, candidate: Candidate) -> 
     return resolve_offline(workload.pod, manifests.objects, given)
 
 
-def _judge(workload: Workload, candidate: Candidate, pod: OfflinePod) -> Judgement:
+def _judge(workload: Workload, candidate: AskedBackend, pod: OfflinePod) -> Judgement:
     reasons = [FieldProblem("", problem) for problem in candidate.problems]
     reasons += [FieldProblem(each.path, each.message) for each in pod.missing]
     reasons += [*hints(workload.pod)[1], *_refusal(workload, candidate.node)]
@@ -170,7 +170,7 @@ def _late_notes(workload: Workload, provider: Provider) -> Iterator[FieldNote]:
         yield FieldNote("", text)
 
 
-def _refusal(workload: Workload, node: NodeView) -> Iterator[FieldProblem]:
+def _refusal(workload: Workload, node: AdmittingNode) -> Iterator[FieldProblem]:
     """What the node itself would say on arrival; a missing toleration is a note instead."""
     if node.capacity:
         refusal = admit(workload.pod, replace(node, permanent_taints=()))
@@ -179,7 +179,7 @@ def _refusal(workload: Workload, node: NodeView) -> Iterator[FieldProblem]:
             yield FieldProblem("spec", f"{refusal.reason}: {message}")
 
 
-def _ask(candidate: Candidate, provider: Provider, pod: ResolvedPod) -> Judgement:
+def _ask(candidate: AskedBackend, provider: Provider, pod: ResolvedPod) -> Judgement:
     offers, refused, shortage = _offers(candidate, provider, pod)
     reasons: dict[FieldProblem, None] = {}
     if shortage:
@@ -201,7 +201,7 @@ def _ask(candidate: Candidate, provider: Provider, pod: ResolvedPod) -> Judgemen
 
 
 def _offers(
-    candidate: Candidate, provider: Provider, pod: ResolvedPod
+    candidate: AskedBackend, provider: Provider, pod: ResolvedPod
 ) -> tuple[Sequence[Offer], tuple[Refused, ...], str]:
     """The offers in the order they would be tried, those left out, and why there are none."""
     known: Sequence[Offer]
@@ -227,13 +227,13 @@ def _offers(
         candidate.budget, namespace, candidate.name, known)}  # fmt: skip
     around = Circumstances(
         candidate.policy,
-        barred=lambda choice: (
-            (dear[choice.offer].why, dear[choice.offer].message) if choice.offer in dear else None
+        barred=lambda one: (
+            (dear[one.offer].why, dear[one.offer].message) if one.offer in dear else None
         ),
     )
-    choices = ((candidate.name, offer) for offer in known)
-    ranking = rank(wishes, choices, pod.gpu_count, around)
-    return [choice.offer for choice in ranking.choices], ranking.refused, ranking.shortage
+    offers = ((candidate.name, offer) for offer in known)
+    ranking = rank(wishes, offers, pod.gpu_count, around)
+    return [one.offer for one in ranking.candidates], ranking.refused, ranking.shortage
 
 
 def _checkable(pod: ResolvedPod, offers: Sequence[Offer]) -> PlacementHints:
@@ -292,7 +292,7 @@ def _obstacle(workload: Workload) -> str | None:
     )
 
 
-def _notes(workload: Workload, candidates: Sequence[Candidate]) -> Iterator[str]:
+def _notes(workload: Workload, candidates: Sequence[AskedBackend]) -> Iterator[str]:
     if workload.is_bare:
         yield (
             "a Pod without a controller is not recreated when its instance ends (NotRecreated): "
@@ -313,7 +313,7 @@ def _notes(workload: Workload, candidates: Sequence[Candidate]) -> Iterator[str]
             yield f"to let it come here, add to {place}:\n{_toleration(taint)}"
 
 
-def _hands_on_tokens(candidate: Candidate) -> bool:
+def _hands_on_tokens(candidate: AskedBackend) -> bool:
     return candidate.provider is not None and candidate.provider.traits.hands_on_tokens
 
 

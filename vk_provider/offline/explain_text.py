@@ -57,11 +57,11 @@ def _report(report: Report, style: Style) -> Iterator[str]:
 
 def _ranking(ranking: NodeRanking, style: Style) -> Iterator[str]:
     """Worth a table where there is a choice, or where something is left out."""
-    if len(ranking.choices) + len(ranking.refused) < 2:
+    if len(ranking.candidates) + len(ranking.refused) < 2:
         return
     yield ""
     yield f"  {style.strong(f'ranking of node {ranking.node}')}  {style.dim(ranking.policy)}"
-    tried = [(each.backend, each.offer, each.reason) for each in ranking.choices]
+    tried = [(each.backend, each.offer, each.reason) for each in ranking.candidates]
     left = [(each.backend, each.offer, f"no: {each.message}") for each in ranking.refused]
     rows = [(str(at), *row) for at, row in enumerate(tried[:_SHOWN_OFFERS], 1)]
     rows += [("-", *row) for row in left[:_SHOWN_OFFERS]]

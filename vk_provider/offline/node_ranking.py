@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from vk_provider.placement.budget import Budget, BudgetLimits
 from vk_provider.placement.meters import Meters, Now
 from vk_provider.placement.needs import Exclusion, Refused, usable_price
-from vk_provider.placement.ranking import Choice, Circumstances, Policy, rank
-from vk_provider.pods.types import Offer, PlacementHints
+from vk_provider.placement.ranking import Circumstances, Policy, rank
+from vk_provider.pods.types import Candidate, Offer, PlacementHints
 
 AN_ORDINARY_NOON = Now(datetime(2026, 1, 15, 12, tzinfo=UTC), 0.0)
 """Far from the end of any day or month, when less than a whole start must be paid for."""
@@ -27,7 +27,7 @@ class NodeRanking:
 
     node: str
     policy: Policy
-    choices: tuple[Choice, ...]
+    candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...]
 
 
@@ -41,7 +41,7 @@ def ranked(
     """All that fits the pod, over all backends of the node; ``refused`` are those that did not."""
     wishes = PlacementHints(gpu_types=hints.gpu_types, any_gpu=hints.any_gpu)
     ranking = rank(wishes, offers, 0, Circumstances(policy))
-    return NodeRanking(node, policy, ranking.choices, (*refused, *ranking.refused))
+    return NodeRanking(node, policy, ranking.candidates, (*refused, *ranking.refused))
 
 
 def never_affordable(

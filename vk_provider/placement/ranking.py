@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vk_provider.placement.needs import Exclusion, Place, Refused, refusal, usable_price
-from vk_provider.pods.types import Offer, PlacementHints, Stock
+from vk_provider.pods.types import Candidate, Offer, PlacementHints, Stock
 
 
 class Policy(StrEnum):
@@ -32,15 +32,6 @@ class Policy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One offer of one backend. ``reason`` says why it stands where it stands."""
-
-    backend: str
-    offer: Offer
-    reason: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Circumstances:
     """What a ranking rests on beside the catalogue and the pod.
 
@@ -54,20 +45,20 @@ class Circumstances:
     running: Mapping[Place, int] = field(default_factory=dict)
     starts: Callable[[str, str | None], float | None] = lambda backend, gpu_type: None
     predecessor: Place | None = None
-    barred: Callable[[Choice], tuple[Exclusion, str] | None] = lambda choice: None
+    barred: Callable[[Candidate], tuple[Exclusion, str] | None] = lambda candidate: None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The choices in the order to be tried, and what was left out, each with its reason."""
+    """The candidates in the order to be tried, and what was left out, each with its reason."""
 
-    choices: tuple[Choice, ...]
+    candidates: tuple[Candidate, ...]
     refused: tuple[Refused, ...] = ()
 
     @property
     def shortage(self) -> str:
-        """Why there is no choice, for a person; empty where there is one."""
-        if self.choices:
+        """Why there is no candidate, for a person; empty where there is one."""
+        if self.candidates:
             return ""
         if not self.refused:
             return "no backend offers anything for this pod"
@@ -93,19 +84,19 @@ def rank(
     beats both, and sold-out offers come last.
     """
     around = around or Circumstances()
-    kept: list[Choice] = []
+    kept: list[Candidate] = []
     refused: list[Refused] = []
     for backend, offer in offers:
-        choice = Choice(backend, offer)
-        found = refusal(hints, backend, offer, gpu_count) or around.barred(choice)
+        candidate = Candidate(backend, offer)
+        found = refusal(hints, backend, offer, gpu_count) or around.barred(candidate)
         if found is None:
-            kept.append(choice)
+            kept.append(candidate)
         else:
             refused.append(Refused(backend, offer, *found))
     keys = {id(each): _key(hints, each, at, around) for at, each in enumerate(kept)}
     kept.sort(key=lambda each: keys[id(each)])
     return Ranking(
-        tuple(Choice(each.backend, each.offer, _reason(hints, each, around)) for each in kept),
+        tuple(Candidate(each.backend, each.offer, _reason(hints, each, around)) for each in kept),
         tuple(refused),
     )
 
@@ -113,14 +104,14 @@ def rank(
 _Key = tuple[bool, int, int, float, float, int]
 
 
-def _key(hints: PlacementHints, choice: Choice, position: int, around: Circumstances) -> _Key:
-    offer = choice.offer
+def _key(hints: PlacementHints, candidate: Candidate, position: int, around: Circumstances) -> _Key:
+    offer = candidate.offer
     price = usable_price(offer)
     cost = math.inf if price is None else price
-    first, second = _by_policy(choice, cost, around)
+    first, second = _by_policy(candidate, cost, around)
     return (
         offer.stock is Stock.NONE,
-        _distance(choice, around.predecessor),
+        _distance(candidate, around.predecessor),
         _wish(hints, offer),
         first,
         second,
@@ -128,27 +119,27 @@ def _key(hints: PlacementHints, choice: Choice, position: int, around: Circumsta
     )
 
 
-def _by_policy(choice: Choice, cost: float, around: Circumstances) -> tuple[float, float]:
+def _by_policy(candidate: Candidate, cost: float, around: Circumstances) -> tuple[float, float]:
     match around.policy:
         case Policy.CHEAPEST:
             return cost, 0.0
         case Policy.PRIORITY:
             return 0.0, 0.0  # the position decides
         case Policy.SPREAD:
-            return float(around.running.get(_place(choice), 0)), cost
-    seen = around.starts(choice.backend, choice.offer.gpu_type)
+            return float(around.running.get(_place(candidate), 0)), cost
+    seen = around.starts(candidate.backend, candidate.offer.gpu_type)
     return math.inf if seen is None else seen, cost
 
 
-def _place(choice: Choice) -> Place:
-    return Place(choice.backend, choice.offer.data_center)
+def _place(candidate: Candidate) -> Place:
+    return Place(candidate.backend, candidate.offer.data_center)
 
 
-def _distance(choice: Choice, predecessor: Place | None) -> int:
+def _distance(candidate: Candidate, predecessor: Place | None) -> int:
     """0: where its predecessor ran; 1: the same backend elsewhere; 2: another backend."""
-    if predecessor is None or _place(choice) == predecessor:
+    if predecessor is None or _place(candidate) == predecessor:
         return 0
-    return 1 if choice.backend == predecessor.backend else 2
+    return 1 if candidate.backend == predecessor.backend else 2
 
 
 def _wish(hints: PlacementHints, offer: Offer) -> int:
@@ -157,31 +148,31 @@ def _wish(hints: PlacementHints, offer: Offer) -> int:
     return named.index(offer.gpu_type) if offer.gpu_type in named else len(named)
 
 
-def _reason(hints: PlacementHints, choice: Choice, around: Circumstances) -> str:
+def _reason(hints: PlacementHints, candidate: Candidate, around: Circumstances) -> str:
     """In the order in which it counted."""
-    offer, parts = choice.offer, []
+    offer, parts = candidate.offer, []
     if offer.stock is Stock.NONE:
         parts.append("said to be sold out, so tried last")
-    if around.predecessor is not None and _distance(choice, around.predecessor) < 2:
-        same = _distance(choice, around.predecessor) == 0
+    if around.predecessor is not None and _distance(candidate, around.predecessor) < 2:
+        same = _distance(candidate, around.predecessor) == 0
         parts.append("where its predecessor ran" if same else "its predecessor's backend")
     if offer.gpu_type in hints.gpu_types and len(hints.gpu_types) > 1:
         parts.append(f"wish {hints.gpu_types.index(offer.gpu_type) + 1} of the pod")
-    parts.append(_policy_words(choice, around))
+    parts.append(_policy_words(candidate, around))
     return ", ".join(parts)
 
 
-def _policy_words(choice: Choice, around: Circumstances) -> str:
-    price = usable_price(choice.offer)
+def _policy_words(candidate: Candidate, around: Circumstances) -> str:
+    price = usable_price(candidate.offer)
     match around.policy:
         case Policy.CHEAPEST:
             return "no price is known" if price is None else f"{price:.4g} USD/h"
         case Policy.PRIORITY:
-            return f"the order of {choice.backend}"
+            return f"the order of {candidate.backend}"
         case Policy.SPREAD:
-            count = around.running.get(_place(choice), 0)
+            count = around.running.get(_place(candidate), 0)
             return f"{count} instance{'' if count == 1 else 's'} there"
-    seen = around.starts(choice.backend, choice.offer.gpu_type)
+    seen = around.starts(candidate.backend, candidate.offer.gpu_type)
     return "no start was seen yet" if seen is None else f"starts within {seen:.0f} s as a rule"
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from vk_provider.pods.stimuli import Candidate, Notice
-from vk_provider.pods.types import InstanceRef, Json, ResolvedPod, Stamp, Verdict
+from vk_provider.pods.stimuli import Notice
+from vk_provider.pods.types import Candidate, InstanceRef, Json, ResolvedPod, Stamp, Verdict
 
 
 @dataclass(frozen=True, slots=True)

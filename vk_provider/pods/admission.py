@@ -2,8 +2,8 @@
 
 ``spec.nodeName`` bypasses the scheduler, and so the cost cap: the configured capacity, the node's
 labels and its permanent taints are checked here. A door that is closed for now is not: it lowers
-allocatable, never a verdict. Fed by a pod and a :class:`NodeView`; a :class:`Refusal` feeds the
-lifecycle. Reasons and texts are the kubelet's, since dashboards match them.
+allocatable, never a verdict. Fed by a pod and an :class:`AdmittingNode`; a :class:`Refusal` feeds
+the lifecycle. Reasons and texts are the kubelet's, since dashboards match them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIRST = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
 @dataclass(frozen=True, slots=True)
-class NodeView:
+class AdmittingNode:
     """The node as admission sees it.
 
     ``permanent_taints`` are JSON taints that are always there; those of the door and the gate
@@ -49,14 +49,14 @@ class Refusal:
     message: str
 
 
-def admit(pod: Json, node: NodeView) -> Refusal | None:
+def admit(pod: Json, node: AdmittingNode) -> Refusal | None:
     """None if the node takes the pod, else the first reason in the kubelet's order."""
     return (
         _is_for_os(pod, node) or _fits(pod, node) or _is_wanted(pod, node) or _tolerates(pod, node)
     )
 
 
-def _is_for_os(pod: Json, node: NodeView) -> Refusal | None:
+def _is_for_os(pod: Json, node: AdmittingNode) -> Refusal | None:
     wanted = text(mapping(mapping(pod, "spec"), "os"), "name")
     if wanted in ("", node.labels.get(_OS_LABEL, "linux")):
         return None
@@ -64,7 +64,7 @@ def _is_for_os(pod: Json, node: NodeView) -> Refusal | None:
     return Refusal(FailedReason.POD_OS_NOT_SUPPORTED, message)
 
 
-def _fits(pod: Json, node: NodeView) -> Refusal | None:
+def _fits(pod: Json, node: AdmittingNode) -> Refusal | None:
     try:
         requests = pod_requests(pod)
     except ValueError as unreadable:
@@ -99,7 +99,7 @@ def render_plain(amount: Fraction) -> str:
     return str(amount) if amount.denominator == 1 else render(amount)
 
 
-def _is_wanted(pod: Json, node: NodeView) -> Refusal | None:
+def _is_wanted(pod: Json, node: AdmittingNode) -> Refusal | None:
     if is_selected(pod, node.name, node.labels):
         return None
     return Refusal(
@@ -109,7 +109,7 @@ def _is_wanted(pod: Json, node: NodeView) -> Refusal | None:
     )
 
 
-def _tolerates(pod: Json, node: NodeView) -> Refusal | None:
+def _tolerates(pod: Json, node: AdmittingNode) -> Refusal | None:
     tolerations = [one for _, one in mappings(mapping(pod, "spec"), "tolerations")]
     for taint in node.permanent_taints:
         if taint.get("effect") not in _REPELLING:

@@ -20,7 +20,7 @@ from vk_provider.faults import (
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.actions import CreateInstance, DeleteExtra, DeleteInstance
 from vk_provider.pods.slots import Existence, Record, changed
-from vk_provider.pods.types import InstancePhase, InstanceRef, Observation
+from vk_provider.pods.types import Candidate, InstancePhase, InstanceRef, Observation
 
 MOST_DOUBTS = 3
 """So many creates of one offer may end without a known outcome before the next one is tried."""
@@ -230,7 +230,7 @@ def _in_doubt(record: Record, failed: news.CreateFailed) -> Record:
     )
 
 
-def _whole_backend(record: Record, candidate: news.Candidate) -> frozenset[news.Candidate]:
+def _whole_backend(record: Record, candidate: Candidate) -> frozenset[Candidate]:
     """Every candidate of this one's backend: a denial or a refusal holds for all its offers."""
     known = record.prepared.candidates if record.prepared is not None else ()
     return frozenset({candidate, *(c for c in known if c.backend == candidate.backend)})

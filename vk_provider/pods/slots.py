@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import Any
 
 from vk_provider.pods.actions import Action
-from vk_provider.pods.stimuli import Candidate, Prepared
-from vk_provider.pods.types import InstanceRef, Json, Observation, PodUID, Stamp, Verdict
+from vk_provider.pods.stimuli import Prepared
+from vk_provider.pods.types import Candidate, InstanceRef, Json, Observation, PodUID, Stamp, Verdict
 
 
 class Existence(StrEnum):

@@ -24,8 +24,8 @@ from vk_provider.pods.ending import conclude, warn
 from vk_provider.pods.events import EventReason, FailedReason, WaitingReason
 from vk_provider.pods.room import MOST_ANNOTATION_BYTES, missing_bytes
 from vk_provider.pods.slots import Record
-from vk_provider.pods.stimuli import Candidate, Prepared
-from vk_provider.pods.types import Json, Placement, PlacementHints, Waiting
+from vk_provider.pods.stimuli import Prepared
+from vk_provider.pods.types import Candidate, Json, Placement, PlacementHints, Waiting
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
 

@@ -6,29 +6,19 @@ All are frozen values. Fed by ``loops`` (watch, lists, finished actions); read b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from vk_provider.faults import FieldProblem, ProviderError
 from vk_provider.pods.types import (
+    Candidate,
     InstanceRef,
     Json,
     Observation,
-    Offer,
     ResolvedPod,
     Verdict,
     Waiting,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One offer of one backend that could carry a pod; the core walks them in order. ``reason``
-    says why it stands where it stands."""
-
-    backend: str
-    offer: Offer
-    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

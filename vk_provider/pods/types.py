@@ -73,6 +73,16 @@ class Offer:
     stock: Stock = Stock.UNKNOWN
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One offer of one backend that could carry a pod; the core walks them in order. ``reason``
+    says why it stands where it stands."""
+
+    backend: str
+    offer: Offer
+    reason: str = field(default="", compare=False)
+
+
 IMPLICIT_OFFER = Offer(id="default")
 """What a backend without a catalogue offers."""
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vk_provider.pods.admission import Refusal
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import Json
+from vk_provider.pods.types import Candidate, Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The kubelet's HTTPS server of one virtual node, put together.
 
-Every request passes the bounds, then the gate, then the table of routes.
-Fed by the lookup (pods), the gate (rights) and the serving TLS; feeds the API server and whoever
-it lets in.
+Every request passes the bounds, then the authorizer, then the table of routes.
+Fed by the lookup (pods), the authorizer (rights) and the serving TLS; feeds the API server and
+whoever it lets in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from vk_provider.pods.types import Json
 from vk_provider.server.attach import attach_endpoint
-from vk_provider.server.auth import Gate
+from vk_provider.server.auth import Authorizer
 from vk_provider.server.checks import Check, check_endpoint, ping
 from vk_provider.server.configz import configz_endpoint
 from vk_provider.server.exec import exec_endpoint
@@ -69,10 +69,10 @@ class KubeletOptions:
 
 
 def kubelet_application(
-    lookup: PodLookup, gate: Gate, options: KubeletOptions, streams: Streams
+    lookup: PodLookup, authorizer: Authorizer, options: KubeletOptions, streams: Streams
 ) -> web.Application:
     """The application behind the kubelet port."""
-    middlewares = [bounded(options.limits), gate.middleware()]
+    middlewares = [bounded(options.limits), authorizer.middleware()]
     if options.observe is not None:
         middlewares.insert(0, _observed(options.observe))
     application = web.Application(
@@ -141,12 +141,12 @@ class KubeletServer:
     """One node's kubelet port. Used as an async context manager, or by ``start`` and ``close``."""
 
     def __init__(
-        self, lookup: PodLookup, gate: Gate, tls: ServingTLS, options: KubeletOptions
+        self, lookup: PodLookup, authorizer: Authorizer, tls: ServingTLS, options: KubeletOptions
     ) -> None:
         self._tls = tls
         self._options = options
         self._streams = Streams(lookup, options.stream_times)
-        application = kubelet_application(lookup, gate, options, self._streams)
+        application = kubelet_application(lookup, authorizer, options, self._streams)
         self._listener = Listener(
             application, options.host, options.port, options.limits, tls.context
         )

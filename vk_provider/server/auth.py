@@ -1,4 +1,4 @@
-"""The gate of the kubelet API: no request passes without a name and a right.
+"""Who may call the kubelet API: no request passes without a name and a right.
 
 A client certificate signed by the client CA (verified in the handshake), else a bearer token that
 the API server knows; then a SubjectAccessReview with a kubelet's attributes. There is no anonymous
@@ -42,7 +42,7 @@ class CacheTimes:
     size: int = 4096
 
 
-class Gate:
+class Authorizer:
     """Names callers and asks what they may, with a bounded memory of the answers."""
 
     def __init__(

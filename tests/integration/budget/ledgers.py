@@ -9,8 +9,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.spending import Spending
 from vk_provider.metrics import Metrics
 from vk_provider.placement.budget import BudgetLimits, Caps
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import InstanceRef, Offer, ResolvedPod
+from vk_provider.pods.types import Candidate, InstanceRef, Offer, ResolvedPod
 from vk_provider.provider import Provider, SupportsSpend
 
 

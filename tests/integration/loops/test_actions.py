@@ -17,11 +17,11 @@ from vk_provider.loops.pod_actions import PodActions
 from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.slots import Record
-from vk_provider.pods.types import IMPLICIT_OFFER, InstanceRef, PodUID
+from vk_provider.pods.types import IMPLICIT_OFFER, Candidate, InstanceRef, PodUID
 from vk_provider.testing.builders import make_resolved_pod, uid_of
 
 RECORD = Record(PodUID(uid_of("web")), START, pod=pod("web"))
-CANDIDATE = news.Candidate("fake", IMPLICIT_OFFER)
+CANDIDATE = Candidate("fake", IMPLICIT_OFFER)
 CREATE = todo.CreateInstance(make_resolved_pod("web", cluster_id="home"), CANDIDATE)
 
 

@@ -18,7 +18,7 @@ from tests.integration.server.bench import (
 )
 from vk_provider.pods.types import InstanceRef
 from vk_provider.server.app import KubeletOptions, KubeletServer
-from vk_provider.server.auth import Gate
+from vk_provider.server.auth import Authorizer
 from vk_provider.server.limits import Limits
 from vk_provider.server.logs import LogTimes
 from vk_provider.server.lookup import ServedPod
@@ -61,7 +61,7 @@ class Stage:
         )
         self.server = KubeletServer(
             self.pods,
-            Gate(self.judge, "burst", clock=lambda: self.now),
+            Authorizer(self.judge, "burst", clock=lambda: self.now),
             self.tls,
             KubeletOptions(
                 host="127.0.0.1",

@@ -23,7 +23,7 @@ from tests.integration.server.streams_bench import StreamingBackend, spdy
 from vk_provider.faults import ForbiddenError, KubeNotFoundError, KubeUnavailableError
 from vk_provider.pods.types import InstanceRef, Json
 from vk_provider.server.app import KubeletOptions, KubeletServer
-from vk_provider.server.auth import Gate
+from vk_provider.server.auth import Authorizer
 from vk_provider.server.lookup import ServedPod
 from vk_provider.server.serving_request import RequestTimes, ServingRequest
 from vk_provider.server.tls import ServingNames, ServingTLS
@@ -170,7 +170,7 @@ async def test_a_stream_outlives_the_change_of_certificate(tmp_path: Path) -> No
     names = ServingNames("burst", lambda: ["127.0.0.1"])
     tls = ServingTLS(names, client_ca=lambda: stage.authority.pem, signed=request)
     options = KubeletOptions(host="127.0.0.1", port=0, refresh_seconds=0.02)
-    server = KubeletServer(stage.pods, Gate(stage.judge, "burst"), tls, options)
+    server = KubeletServer(stage.pods, Authorizer(stage.judge, "burst"), tls, options)
     stage.port = await server.start()
     async with running(request), spdy(stage, "/exec/ns/p/c?command=x&input=1&output=1") as client:
         await client.open("error", "stdin", "stdout")

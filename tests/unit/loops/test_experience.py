@@ -10,8 +10,8 @@ from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 from vk_provider.placement.cooling import GOOD_LIFE_SECONDS
 from vk_provider.placement.needs import Place
-from vk_provider.pods.stimuli import Candidate
 from vk_provider.pods.types import (
+    Candidate,
     ContainerObservation,
     InstancePhase,
     InstanceRef,

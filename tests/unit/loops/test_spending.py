@@ -15,8 +15,15 @@ from vk_provider.metrics import Metrics
 from vk_provider.placement.budget import BudgetLimits, Caps, Share
 from vk_provider.placement.reports import Report
 from vk_provider.placement.saved import Saved, parse, render
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import InstancePhase, InstanceRef, Observation, Offer, PodUID, Stamp
+from vk_provider.pods.types import (
+    Candidate,
+    InstancePhase,
+    InstanceRef,
+    Observation,
+    Offer,
+    PodUID,
+    Stamp,
+)
 from vk_provider.provider import ProviderTraits
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -12,8 +12,7 @@ import pytest
 from vk_provider.loops.unfollowed import Unfollowed
 from vk_provider.pods.actions import CreateInstance
 from vk_provider.pods.slots import Existence, Record, changed
-from vk_provider.pods.stimuli import Candidate
-from vk_provider.pods.types import IMPLICIT_OFFER, Json
+from vk_provider.pods.types import IMPLICIT_OFFER, Candidate, Json
 from vk_provider.provider import ProviderTraits
 from vk_provider.testing.builders import make_container, make_pod, make_resolved_pod, uid_of
 

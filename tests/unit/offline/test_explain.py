@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import pytest
 
 from vk_provider.faults import FieldProblem, RejectedError, UnsupportedFieldsError
-from vk_provider.offline.explain import Candidate, Judgement, Report, explain
+from vk_provider.offline.explain import AskedBackend, Judgement, Report, explain
 from vk_provider.offline.workloads import read_manifests
 from vk_provider.placement.budget import BudgetLimits, Caps
-from vk_provider.pods.admission import NodeView
+from vk_provider.pods.admission import AdmittingNode
 from vk_provider.pods.types import ResolvedPod
 from vk_provider.provider import Explanation, FieldNote, Offer, Provider, ProviderTraits
 from vk_provider.yaml_documents import parse_documents
 
 TAINT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
-VIEW = NodeView(name="n", permanent_taints=(TAINT,))
+VIEW = AdmittingNode(name="n", permanent_taints=(TAINT,))
 Answer = Callable[[ResolvedPod, Offer], Explanation]
 
 
@@ -29,7 +29,7 @@ def accepts(pod: ResolvedPod, offer: Offer) -> Explanation:
 class Backend:
     """A provider that only explains."""
 
-    def __init__(self, answer: Answer = accepts, **traits: bool) -> None:
+    def __init__(self, answer: Answer = accepts, **traits: Any) -> None:
         self.answer = answer
         self.traits = ProviderTraits(list_lag_seconds=1, **traits)
 
@@ -65,18 +65,18 @@ class Shop(Backend):
         raise AssertionError("asked")
 
 
-def candidate(backend: Backend, view: NodeView = VIEW) -> Candidate:
+def candidate(backend: Backend, view: AdmittingNode = VIEW) -> AskedBackend:
     """A backend of the test kit's name, whose entry point exists."""
-    return Candidate("b", "fake", view, cast(Provider, backend))
+    return AskedBackend("b", "fake", view, cast(Provider, backend))
 
 
-def report(text: str, *candidates: Candidate) -> Report:
+def report(text: str, *candidates: AskedBackend) -> Report:
     """The report on the first workload of a manifest."""
     manifests = read_manifests(parse_documents("f.yaml", text, []), [])
     return explain(manifests, candidates or (candidate(Backend()),))[0]
 
 
-def judgement(text: str, one: Candidate) -> Judgement:
+def judgement(text: str, one: AskedBackend) -> Judgement:
     """A single backend's answer."""
     return report(text, one).judgements[0]
 
@@ -140,7 +140,7 @@ def test_a_plugin_that_breaks_is_named() -> None:
 
 def test_a_provider_that_could_not_be_built_says_why() -> None:
     """The reason is not about a field of the workload."""
-    one = judgement(deployment(), Candidate("b", "fake", VIEW, None, ("needs --config: k",)))
+    one = judgement(deployment(), AskedBackend("b", "fake", VIEW, None, ("needs --config: k",)))
 
     assert one.reasons == (FieldProblem("", "needs --config: k"),)
 
@@ -213,7 +213,7 @@ def test_a_wish_for_backends_counts_where_they_are_configured() -> None:
     wish = deployment(annotations="{vk-provider.dev/backends: other}")
     capacity = {"cpu": "1", "memory": "1Gi", "pods": "1"}
 
-    configured = judgement(wish, candidate(Backend(), NodeView(name="n", capacity=capacity)))
+    configured = judgement(wish, candidate(Backend(), AdmittingNode(name="n", capacity=capacity)))
 
     assert judgement(wish, candidate(Backend())).can_run
     assert reasons(configured) == [
@@ -240,7 +240,7 @@ def test_no_offer_at_all_is_a_reason() -> None:
 
 def test_what_the_node_would_refuse_on_arrival_is_a_reason() -> None:
     """Capacity, selector and affinity, where a configuration says what the node is."""
-    view = NodeView(name="n", capacity={"cpu": "1", "memory": "1Gi", "pods": "1"})
+    view = AdmittingNode(name="n", capacity={"cpu": "1", "memory": "1Gi", "pods": "1"})
 
     large = judgement(
         deployment(container="resources: {limits: {cpu: 4}}"), candidate(Backend(), view)
@@ -309,7 +309,7 @@ def test_a_missing_toleration_is_told_and_not_held_against_it(
 
 def test_who_hands_the_token_on_is_named() -> None:
     """The others drop it."""
-    keeper = Candidate("keeper", "fake", VIEW, cast("Provider", Backend(hands_on_tokens=True)))
+    keeper = AskedBackend("keeper", "fake", VIEW, cast("Provider", Backend(hands_on_tokens=True)))
 
     notes = report(deployment(), keeper).notes
 
@@ -379,7 +379,7 @@ def test_live_offers_beat_what_is_known_offline() -> None:
 def test_a_configured_node_ranks_its_backends_together() -> None:
     """With what is left out, and why; also by a budget that it could never fit into."""
     capacity = {"cpu": "1", "memory": "1Gi", "pods": "1"}
-    view = NodeView(name="n", capacity=capacity)
+    view = AdmittingNode(name="n", capacity=capacity)
     budget = BudgetLimits(Caps(usd_per_hour=5.0))
     dear, cheap, mad = (Offer(each, usd_per_hour=p) for each, p in (("d", 3), ("c", 1), ("m", 9)))
     candidates = [
@@ -387,7 +387,7 @@ def test_a_configured_node_ranks_its_backends_together() -> None:
         replace(candidate(Catalogue([cheap]), view), name="two", budget=budget),
     ]
     [ranking] = report(deployment(), *candidates).rankings
-    assert [(each.backend, each.offer.id) for each in ranking.choices] == [
+    assert [(each.backend, each.offer.id) for each in ranking.candidates] == [
         ("two", "c"),
         ("one", "d"),
     ]

@@ -7,20 +7,21 @@ from types import MappingProxyType
 from typing import Any
 
 from vk_provider.faults import FieldProblem
-from vk_provider.offline.explain import Candidate, Judgement, Report
+from vk_provider.offline.explain import AskedBackend, Judgement, Report
 from vk_provider.offline.explain_text import render
 from vk_provider.offline.node_ranking import NodeRanking
 from vk_provider.offline.workloads import Workload, read_manifests
 from vk_provider.output import Style
 from vk_provider.placement.needs import Exclusion, Refused
-from vk_provider.placement.ranking import Choice, Policy
-from vk_provider.pods.admission import NodeView
+from vk_provider.placement.ranking import Policy
+from vk_provider.pods.admission import AdmittingNode
 from vk_provider.pods.references import ObjectKey
+from vk_provider.pods.types import Candidate
 from vk_provider.provider import FieldNote, Offer, Stock
 from vk_provider.yaml_documents import parse_documents
 
 JOB = "kind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: [{name: a}]}}}\n"
-CANDIDATE = Candidate("runpod", "runpod", NodeView(name="n"), None)
+CANDIDATE = AskedBackend("runpod", "runpod", AdmittingNode(name="n"), None)
 OFFER = Offer("default")
 
 
@@ -150,9 +151,9 @@ def test_a_single_price_stands_alone() -> None:
 
 def test_a_configured_backend_names_its_provider_and_node() -> None:
     """Two nodes may have backends of one name."""
-    view = NodeView(name="burst", capacity={"cpu": "1"})
+    view = AdmittingNode(name="burst", capacity={"cpu": "1"})
 
-    text = shown(Judgement(Candidate("secure", "runpod", view, None), {}, (OFFER,)))
+    text = shown(Judgement(AskedBackend("secure", "runpod", view, None), {}, (OFFER,)))
 
     assert "  yes  secure of node burst (runpod)\n" in text
 
@@ -169,13 +170,13 @@ def test_a_node_shows_what_it_would_try_in_order_and_what_not() -> None:
     """Position, backend, offer and reason; a choice of one needs no table."""
     offer = Offer("x", gpu_type="L4", gpu_count=1, usd_per_hour=0.5)
     gone = Refused("b", Offer("y"), Exclusion.PRICE, "it costs 4 USD/h")
-    one = NodeRanking("n", Policy.CHEAPEST, (Choice("a", offer, "0.5 USD/h"),), ())
-    many = (Choice("a", Offer(f"o{at}"), "why") for at in range(10))
+    one = NodeRanking("n", Policy.CHEAPEST, (Candidate("a", offer, "0.5 USD/h"),), ())
+    many = (Candidate("a", Offer(f"o{at}"), "why") for at in range(10))
     text = shown(rankings=(one, NodeRanking("n", Policy.PRIORITY, tuple(many), (gone,))))
     lines = [line for line in text.splitlines() if line.startswith("       ") or "ranking" in line]
     assert lines[0] == "  ranking of node n  priority"
     assert lines[1] == "        1  a: o0  why"
     assert lines[-2] == "        -  b: y   no: it costs 4 USD/h"
     assert lines[-1] == "       and 2 more"
-    both = shown(rankings=(NodeRanking("n", Policy.CHEAPEST, one.choices, (gone,)),))
+    both = shown(rankings=(NodeRanking("n", Policy.CHEAPEST, one.candidates, (gone,)),))
     assert "        1  a: 1 x L4  0.5 USD/h" in both

@@ -20,13 +20,13 @@ def test_backends_are_ranked_together() -> None:
     out = Refused("b", FREE, Exclusion.PRICE, "it costs an unknown price")
     offers = [("a", DEAR), ("b", CHEAP)]
     found = ranked("n", Policy.CHEAPEST, PlacementHints(), offers, [out])
-    assert [(each.backend, each.reason) for each in found.choices] == [
+    assert [(each.backend, each.reason) for each in found.candidates] == [
         ("b", "0.5 USD/h"),
         ("a", "3 USD/h"),
     ]
     assert (found.node, found.policy, found.refused) == ("n", Policy.CHEAPEST, (out,))
     wishes = PlacementHints(gpu_types=("H100", "L4"), max_usd_per_hour=0.1)
-    order = ranked("n", Policy.CHEAPEST, wishes, offers, []).choices
+    order = ranked("n", Policy.CHEAPEST, wishes, offers, []).candidates
     assert [each.backend for each in order] == ["a", "b"]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vk_provider.placement.needs import Exclusion, Place
-from vk_provider.placement.ranking import Choice, Circumstances, Policy, Ranking, rank
-from vk_provider.pods.types import Offer, PlacementHints, Stock
+from vk_provider.placement.ranking import Circumstances, Policy, Ranking, rank
+from vk_provider.pods.types import Candidate, Offer, PlacementHints, Stock
 from vk_provider.settings import PlacementPolicy
 
 L40S = Offer("l40s", gpu_type="L40S", gpu_memory_gib=48, data_center="EU", usd_per_hour=1.0)
@@ -26,7 +26,7 @@ def ranked(*offers: Offer, hints: PlacementHints = ANY, around: Circumstances) -
 def ids(*offers: Offer, hints: PlacementHints = ANY, **around: Any) -> list[str]:
     """The offers' ids in their order."""
     found = ranked(*offers, hints=hints, around=Circumstances(**around))
-    return [choice.offer.id for choice in found.choices]
+    return [candidate.offer.id for candidate in found.candidates]
 
 
 def test_the_policies_have_the_words_of_the_configuration() -> None:
@@ -59,7 +59,7 @@ def test_fastest_start_goes_by_what_was_seen_then_by_price() -> None:
     """What was never seen to start comes last."""
     starts = {("b", "L40S"): 90.0, ("b", "A100"): 30.0}.get
     around = Circumstances(Policy.FASTEST_START, starts=lambda *key: starts(key))
-    found = ranked(L40S, CPU, A100, around=around).choices
+    found = ranked(L40S, CPU, A100, around=around).candidates
     assert [each.offer.id for each in found] == ["a100", "l40s", "cpu"]
     assert ids(A100, L40S, policy=Policy.FASTEST_START) == ["l40s", "a100"]
 
@@ -76,7 +76,7 @@ def test_an_ordinal_goes_where_its_predecessor_ran() -> None:
     """The same data centre, then the same backend, then any."""
     offers = [("dear", A100), ("dear", L40S), ("b", Offer("cheap", usd_per_hour=0.1))]
     around = Circumstances(predecessor=Place("dear", "US"))
-    found = rank(ANY, offers, 0, around).choices
+    found = rank(ANY, offers, 0, around).candidates
     assert [each.offer.id for each in found] == ["a100", "l40s", "cheap"]
     assert [each.reason for each in found] == [
         "where its predecessor ran, 2 USD/h",
@@ -88,7 +88,7 @@ def test_an_ordinal_goes_where_its_predecessor_ran() -> None:
 def test_what_is_said_to_be_sold_out_is_tried_last() -> None:
     """A level of stock is a hint, never a promise: last, not never."""
     gone = Offer("gone", usd_per_hour=0.1, stock=Stock.NONE)
-    found = ranked(gone, A100, around=Circumstances()).choices
+    found = ranked(gone, A100, around=Circumstances()).candidates
     assert [each.offer.id for each in found] == ["a100", "gone"]
     assert found[1].reason == "said to be sold out, so tried last, 0.1 USD/h"
 
@@ -109,31 +109,31 @@ def test_what_is_said_to_be_sold_out_is_tried_last() -> None:
 )
 def test_each_choice_says_why_it_stands_there(around: Circumstances, reason: str) -> None:
     """In the words of the policy."""
-    assert ranked(L40S, around=around).choices[0].reason == reason
+    assert ranked(L40S, around=around).candidates[0].reason == reason
     wishes = PlacementHints(gpu_types=("A100", "L40S"))
-    [choice] = ranked(L40S, hints=wishes, around=around).choices
-    assert choice.reason == f"wish 2 of the pod, {reason}"
+    [candidate] = ranked(L40S, hints=wishes, around=around).candidates
+    assert candidate.reason == f"wish 2 of the pod, {reason}"
 
 
 def test_a_missing_price_is_said() -> None:
     """A reason is a fact, also where it is a gap."""
-    assert ranked(CPU, around=Circumstances()).choices[0].reason == "no price is known"
+    assert ranked(CPU, around=Circumstances()).candidates[0].reason == "no price is known"
 
 
 def test_a_reason_makes_no_other_choice() -> None:
     """What was tried is remembered by backend and offer."""
-    assert Choice("b", CPU, "one") == Choice("b", CPU, "two")
+    assert Candidate("b", CPU, "one") == Candidate("b", CPU, "two")
 
 
 def test_what_is_barred_is_left_out_with_its_reason() -> None:
     """Cooled down, or no money for it."""
 
-    def barred(choice: Choice) -> tuple[Exclusion, str] | None:
-        is_dear = choice.offer is A100
+    def barred(candidate: Candidate) -> tuple[Exclusion, str] | None:
+        is_dear = candidate.offer is A100
         return (Exclusion.BUDGET, "1.00 USD/h is left") if is_dear else None
 
     found = ranked(A100, L40S, around=Circumstances(barred=barred))
-    assert [each.offer.id for each in found.choices] == ["l40s"]
+    assert [each.offer.id for each in found.candidates] == ["l40s"]
     assert [(each.offer.id, each.why) for each in found.refused] == [("a100", Exclusion.BUDGET)]
     assert found.shortage == ""
 

@@ -14,6 +14,7 @@ from vk_provider.pods.names import PLACEMENT
 from vk_provider.pods.record import absorb, begin
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import (
+    Candidate,
     ContainerObservation,
     ContainerState,
     InstancePhase,
@@ -36,9 +37,9 @@ NOW = datetime(2024, 5, 1, 10, tzinfo=UTC)
 LAG = 5.0
 REF = InstanceRef("i-1")
 OTHER = InstanceRef("i-2")
-CHEAP = news.Candidate("a", Offer("cheap"))
-DEAR = news.Candidate("a", Offer("dear"))
-ELSEWHERE = news.Candidate("b", Offer("only"))
+CHEAP = Candidate("a", Offer("cheap"))
+DEAR = Candidate("a", Offer("dear"))
+ELSEWHERE = Candidate("b", Offer("only"))
 
 
 def at(seconds: float) -> datetime:
@@ -64,7 +65,7 @@ def make_pod(
     owner: str | None = "ReplicaSet",
     metadata: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
-    placed: news.Candidate | None = None,
+    placed: Candidate | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
     """A pod of one container ``main``, owned by a ReplicaSet."""
@@ -117,7 +118,7 @@ def resolved(pod: Json, gpus: int = 0) -> ResolvedPod:
     )
 
 
-def prepared(*candidates: news.Candidate, gpus: int = 0, **fields: Any) -> news.Prepared:
+def prepared(*candidates: Candidate, gpus: int = 0, **fields: Any) -> news.Prepared:
     """A preparation that found these candidates."""
     return news.Prepared(resolved(make_pod(), gpus), candidates, **fields)
 
@@ -135,7 +136,7 @@ def told(record: Record, *stimuli: news.Stimulus) -> Record:
     return record
 
 
-def creating(pod: Json | None = None, candidate: news.Candidate = CHEAP, **slots: Any) -> Record:
+def creating(pod: Json | None = None, candidate: Candidate = CHEAP, **slots: Any) -> Record:
     """A record whose create call is in flight."""
     pod = pod or make_pod()
     record = new(pod, prepared=prepared(CHEAP, DEAR, ELSEWHERE), **slots)

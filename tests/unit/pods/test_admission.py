@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.pods.admission import NodeView, Refusal, admit, tolerates
+from vk_provider.pods.admission import AdmittingNode, Refusal, admit, tolerates
 
 TAINT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
 PREFERENCE = {"key": "vk-provider.dev/prefer-home", "effect": "PreferNoSchedule"}
@@ -20,10 +20,10 @@ def pod(tolerations: Any = None, **requests: Any) -> dict[str, Any]:
     return {"spec": {"containers": containers, "tolerations": wanted}}
 
 
-def node(**in_use: int) -> NodeView:
+def node(**in_use: int) -> AdmittingNode:
     """A small node of ours."""
     used = {name: Fraction(amount) for name, amount in in_use.items()}
-    return NodeView("burst", {"zone": "outside"}, [PREFERENCE, TAINT], CAPACITY, used)
+    return AdmittingNode("burst", {"zone": "outside"}, [PREFERENCE, TAINT], CAPACITY, used)
 
 
 def test_a_pod_that_fits_is_admitted() -> None:

@@ -41,7 +41,7 @@ from vk_provider.pods.ending import (
 )
 from vk_provider.pods.record import begin
 from vk_provider.pods.slots import Existence, Record
-from vk_provider.pods.types import InstancePhase, Terminated, Verdict
+from vk_provider.pods.types import Candidate, InstancePhase, Terminated, Verdict
 from vk_provider.pods.verdicts import failed
 from vk_provider.pods.world import BackendFacts
 
@@ -343,7 +343,7 @@ def test_an_orphan_that_is_gone_is_forgotten() -> None:
 
 def test_an_instance_behind_a_backend_that_is_not_configured_is_a_persons_business() -> None:
     """No list will ever confirm anything; the Event says what to do, once."""
-    pod = make_pod(metadata=DELETING, placed=news.Candidate("removed", CHEAP.offer))
+    pod = make_pod(metadata=DELETING, placed=Candidate("removed", CHEAP.offer))
     annotations = pod["metadata"].setdefault("annotations", {})
     assert annotations
 

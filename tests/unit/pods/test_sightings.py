@@ -36,7 +36,6 @@ from vk_provider.pods.record import begin
 from vk_provider.pods.sightings import MOST_DOUBTS
 from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.stimuli import (
-    Candidate,
     Created,
     CreateFailed,
     Deleted,
@@ -44,7 +43,7 @@ from vk_provider.pods.stimuli import (
     ExtraDeleted,
     Observed,
 )
-from vk_provider.pods.types import InstancePhase
+from vk_provider.pods.types import Candidate, InstancePhase
 
 ORDER = DeleteInstance("a", REF, 30)
 

@@ -17,6 +17,7 @@ from vk_provider.pods import actions as todo
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.types import (
     IMPLICIT_OFFER,
+    Candidate,
     Json,
     ResolvedContainer,
     ResolvedPod,
@@ -62,7 +63,7 @@ def _prepared(pod: Json) -> news.Stimulus:
     stamp = Stamp("c", "burst", "ns", pod["metadata"]["name"], pod["metadata"]["uid"])
     image = pod["spec"]["containers"][0]["image"]
     container = ResolvedContainer("main", image, "spec.containers[0]")
-    candidates = tuple(news.Candidate(name, IMPLICIT_OFFER) for name in ("a", "b"))
+    candidates = tuple(Candidate(name, IMPLICIT_OFFER) for name in ("a", "b"))
     return news.Prepared(ResolvedPod(stamp, pod, (container,)), candidates)
 
 

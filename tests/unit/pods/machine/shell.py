@@ -20,7 +20,7 @@ from vk_provider.pods.lifecycle import decide
 from vk_provider.pods.record import absorb, begin
 from vk_provider.pods.slots import Record
 from vk_provider.pods.storm import StormGuard
-from vk_provider.pods.types import Json, PodUID
+from vk_provider.pods.types import Candidate, Json, PodUID
 from vk_provider.pods.world import BackendFacts, World
 
 EPOCH = datetime(2024, 5, 1, 10, tzinfo=UTC)
@@ -184,7 +184,7 @@ class Shell:
             until = self.storm.held_until(owner, record.uid, self.steady)
             return None if until is None else EPOCH + timedelta(seconds=until)
 
-        def cooled(candidate: news.Candidate) -> bool:
+        def cooled(candidate: Candidate) -> bool:
             return self.door.cooled(candidate.backend, candidate.offer.id, self.steady)
 
         facts = BackendFacts(ended_is_free=self.ended_is_free)
