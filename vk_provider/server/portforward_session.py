@@ -24,11 +24,10 @@ from vk_provider.wire.portforward import (
     ForwardingLost,
     ForwardingOpened,
     PairStarted,
-    RoomAgain,
 )
 from vk_provider.wire.portforward_spdy import SpdyPortForward
 from vk_provider.wire.portforward_websocket import WebSocketPortForward
-from vk_provider.wire.remote_command import PeerGone
+from vk_provider.wire.remote_command import PeerGone, RoomAgain
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from vk_provider.faults import WireError
-from vk_provider.wire.remote_command import PeerGone
+from vk_provider.wire.remote_command import PeerGone, RoomAgain
 
 _NUMBER = re.compile(r"[0-9]{1,7}")
 
@@ -98,11 +98,6 @@ class ForwardingLost:
     """The client tore this forwarding down: close the connection to the port."""
 
     forwarding: int
-
-
-@dataclass(frozen=True, slots=True)
-class RoomAgain:
-    """``room`` may have grown for a forwarding that had none."""
 
 
 ForwardEvent = (

@@ -9,7 +9,6 @@ where message borders mean nothing); feeds ``server.portforward``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vk_provider.faults import WireError
@@ -20,23 +19,18 @@ from vk_provider.wire.portforward import (
     ForwardingLost,
     ForwardingOpened,
     PairStarted,
-    RoomAgain,
     parse_port,
 )
-from vk_provider.wire.remote_command import PeerGone
 from vk_provider.wire.spdy import SpdyConnection
+from vk_provider.wire.spdy_client import SpdyClient
 from vk_provider.wire.spdy_frames import ResetStatus
 from vk_provider.wire.spdy_session import (
     DEFAULT_LIMITS,
-    ConnectionFailed,
     DataReceived,
-    GoAwayReceived,
-    SpdyEvent,
     SpdyLimits,
     StreamEnded,
     StreamOpened,
     StreamReset,
-    WindowOpened,
 )
 
 
@@ -58,11 +52,11 @@ class SpdyPortForward:
 
     def feed(self, chunk: bytes) -> list[ForwardEvent]:
         """What these bytes of the client mean. Nothing after PeerGone."""
-        return self._client.translate(self._connection.events(chunk))
+        return self._client.feed(chunk)
 
     def feed_eof(self) -> list[ForwardEvent]:
         """The client closed the connection."""
-        return self._client.leave(None)
+        return self._client.leave()
 
     def take_output(self) -> bytes:
         """The bytes to be sent now; in a tunnel, as one binary message."""
@@ -136,12 +130,11 @@ class _Forwarding:
     we_ended: bool = False
 
 
-class _Client:
-    """The client's half: which streams belong together, and what its frames mean."""
+class _Client(SpdyClient[ForwardEvent]):
+    """Which streams belong together, and what comes on them."""
 
     def __init__(self, connection: SpdyConnection) -> None:
-        self._connection = connection
-        self._gone = False
+        super().__init__(connection)
         self.pairs: dict[str, _Pair] = {}
         """By request id, until complete: an id may be used again then."""
         self._request_ids: dict[int, str] = {}
@@ -149,41 +142,11 @@ class _Client:
         self.forwardings: dict[int, _Forwarding] = {}
         """By data stream, until closed by us or lost."""
 
-    def translate(self, events: Iterable[SpdyEvent]) -> list[ForwardEvent]:
-        """The SPDY events in the server's terms."""
-        translated: list[ForwardEvent] = []
-        for event in events:
-            if not self._gone:
-                translated += self._one(event)
-        return translated
-
-    def leave(self, fault: str | None) -> list[ForwardEvent]:
-        """PeerGone, once."""
-        if self._gone:
-            return []
-        self._gone = True
-        return [PeerGone(fault)]
-
     def give_up(self, stream_id: int) -> None:
         """Forget the half that came of a pair."""
         request_id = self._request_ids.pop(stream_id, None)
         if request_id is not None:
             del self.pairs[request_id]
-
-    def _one(self, event: SpdyEvent) -> list[ForwardEvent]:
-        match event:
-            case StreamOpened():
-                return self._opened(event)
-            case WindowOpened():
-                return [RoomAgain()]
-            case GoAwayReceived():
-                return self.leave(None)
-            case ConnectionFailed():
-                return self.leave(event.message)
-            case StreamReset():
-                return self._reset(event.stream_id)
-            case _:
-                return self._deliver(event)
 
     def _opened(self, event: StreamOpened) -> list[ForwardEvent]:
         kind, stream_id = event.headers.get("streamtype", ""), event.stream_id
@@ -215,6 +178,11 @@ class _Client:
         self.give_up(pair.first)
         self.forwardings[pair.data_stream] = _Forwarding(pair.error_stream)
         return [ForwardingOpened(pair.data_stream, pair.port, request_id), *pair.early]
+
+    def _moved(self, event: DataReceived | StreamEnded | StreamReset) -> list[ForwardEvent]:
+        if isinstance(event, StreamReset):
+            return self._reset(event.stream_id)
+        return self._deliver(event)
 
     def _deliver(self, event: DataReceived | StreamEnded) -> list[ForwardEvent]:
         """What the server gets of an open forwarding now, and of a pair that is not complete later.

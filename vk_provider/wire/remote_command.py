@@ -72,7 +72,7 @@ class StdinClosed:
 
 @dataclass(frozen=True, slots=True)
 class RoomAgain:
-    """``room`` may have grown for an output that had none."""
+    """``room`` may have grown for an output, or a forwarding, that had none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,32 +8,27 @@ Fed by ``server`` (bytes of the hijacked connection); feeds the exec core.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from vk_provider.wire.outcome import Outcome, outcome_bytes
 from vk_provider.wire.remote_command import (
     Output,
-    PeerGone,
     Ready,
     RemoteEvent,
-    RoomAgain,
     StdinClosed,
     StdinData,
     StreamOptions,
 )
 from vk_provider.wire.resize import ResizeReader
 from vk_provider.wire.spdy import SpdyConnection
+from vk_provider.wire.spdy_client import SpdyClient
 from vk_provider.wire.spdy_frames import ResetStatus
 from vk_provider.wire.spdy_session import (
-    ConnectionFailed,
     DataReceived,
-    GoAwayReceived,
-    SpdyEvent,
     SpdyLimits,
     StreamEnded,
     StreamOpened,
     StreamReset,
-    WindowOpened,
 )
 
 EXEC_LIMITS = SpdyLimits(streams=16, stream_faults=16)
@@ -69,11 +64,11 @@ class SpdyRemoteCommand:
 
     def feed(self, chunk: bytes) -> list[RemoteEvent]:
         """What these bytes of the client mean. Nothing after PeerGone."""
-        return self._client.translate(self._connection.events(chunk))
+        return self._client.feed(chunk)
 
     def feed_eof(self) -> list[RemoteEvent]:
         """The client closed the connection."""
-        return self._client.leave(None)
+        return self._client.leave()
 
     def take_output(self) -> bytes:
         """The bytes to be sent now."""
@@ -106,18 +101,17 @@ class SpdyRemoteCommand:
         self._client.finish()
 
 
-class _Client:
-    """The client's half: which stream is which, and what its frames mean to the command."""
+class _Client(SpdyClient[RemoteEvent]):
+    """Which stream is which, and what comes on it means to the command."""
 
     def __init__(self, connection: SpdyConnection, awaited: frozenset[str]) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._awaited = awaited
         self._resizes = ResizeReader()
         # What came before the last stream was opened; the connection's limits bound it.
         self._early: list[RemoteEvent] = []
         self._ready = False
         self._stdin_ended = False
-        self._gone = False
         self.finished = False
         self.ids: dict[str, int] = {}
 
@@ -129,37 +123,8 @@ class _Client:
         for stream_id in self.ids.values():
             self._connection.acknowledge(stream_id)
 
-    def leave(self, fault: str | None) -> list[RemoteEvent]:
-        """PeerGone, once."""
-        if self._gone:
-            return []
-        self._gone = True
-        return [PeerGone(fault)]
-
-    def translate(self, events: Iterable[SpdyEvent]) -> list[RemoteEvent]:
-        """The SPDY events in the exec core's terms."""
-        translated: list[RemoteEvent] = []
-        for event in events:
-            if not self._gone:
-                translated += self._one(event)
-        return translated
-
-    def _one(self, event: SpdyEvent) -> list[RemoteEvent]:
-        match event:
-            case StreamOpened():
-                return self._opened(event.stream_id, event.headers.get("streamtype", ""))
-            case DataReceived():
-                return self._received(event)
-            case WindowOpened():
-                return [RoomAgain()]
-            case GoAwayReceived():
-                return self.leave(None)
-            case ConnectionFailed():
-                return self.leave(event.message)
-            case _:
-                return self._ended(event)
-
-    def _opened(self, stream_id: int, name: str) -> list[RemoteEvent]:
+    def _opened(self, event: StreamOpened) -> list[RemoteEvent]:
+        stream_id, name = event.stream_id, event.headers.get("streamtype", "")
         if self.finished or name in self.ids or name not in _ENDING_ORDER:
             self._connection.reset(stream_id, ResetStatus.REFUSED_STREAM)
             return []
@@ -170,6 +135,9 @@ class _Client:
         self._ready = True
         early, self._early = self._early, []
         return [Ready(), *early]
+
+    def _moved(self, event: DataReceived | StreamEnded | StreamReset) -> list[RemoteEvent]:
+        return self._received(event) if isinstance(event, DataReceived) else self._ended(event)
 
     def _received(self, event: DataReceived) -> list[RemoteEvent]:
         if self._is("stdin", event.stream_id) and not self.finished:
@@ -187,7 +155,7 @@ class _Client:
             return [] if ended else self._when_ready([StdinClosed()])
         # Without an error stream nobody would learn how the command ends.
         lost = isinstance(event, StreamReset) and self._is("error", event.stream_id)
-        return self.leave(None) if lost else []
+        return self.leave() if lost else []
 
     def _when_ready(self, events: Sequence[RemoteEvent]) -> list[RemoteEvent]:
         if self._ready:

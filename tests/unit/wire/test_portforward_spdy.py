@@ -3,17 +3,16 @@
 import pytest
 
 from tests.unit.wire import recorded
-from tests.unit.wire.peer import FIN, Peer, control, data, go_away, rst, sent, window
+from tests.unit.wire.peer import FIN, Peer, data, go_away, rst, sent, window
 from vk_provider.wire.portforward import (
     ForwardingData,
     ForwardingEnded,
     ForwardingLost,
     ForwardingOpened,
     PairStarted,
-    RoomAgain,
 )
 from vk_provider.wire.portforward_spdy import SpdyPortForward
-from vk_provider.wire.remote_command import PeerGone
+from vk_provider.wire.remote_command import PeerGone, RoomAgain
 
 
 class Rig:
@@ -215,11 +214,6 @@ def test_the_end_of_the_connection_ends_everything_once(forward: SpdyPortForward
     """GOAWAY, then silence."""
     assert forward.feed(go_away() + data(3, b"x")) == [PeerGone()]
     assert forward.feed_eof() == []
-
-
-def test_a_broken_peer_is_gone_with_a_reason(forward: SpdyPortForward) -> None:
-    """For the log."""
-    assert forward.feed(control(5, b"")) == [PeerGone("unknown control frame type 5")]
 
 
 def test_room_follows_a_peer_that_keeps_windows(forward: SpdyPortForward) -> None:
