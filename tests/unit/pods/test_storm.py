@@ -175,6 +175,7 @@ def test_the_node_as_a_whole_is_paced_too() -> None:
     """Fifty at once, then one per second, whoever owns them."""
     guard = StormGuard()
     for number in range(50):
+        assert guard.held_until("another", uid(99), 0.0) is None
         guard.charge(f"owner-{number}", uid(number), 0.0)
 
     assert guard.held_until("another", uid(99), 0.25) == pytest.approx(1.0)

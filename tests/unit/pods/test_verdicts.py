@@ -222,7 +222,7 @@ def test_a_silent_backend_is_given_up_only_on_request() -> None:
 
 
 def test_the_deadline_counts_from_the_start_time() -> None:
-    """As a kubelet does, and with its words."""
+    """As a kubelet does, and with its words: no disruption, which a Job may ignore for ever."""
     pod = make_pod(activeDeadlineSeconds=60, status=running_status())
 
     assert deadline(pod) == at(60)
@@ -230,6 +230,7 @@ def test_the_deadline_counts_from_the_start_time() -> None:
     verdict = overdue(pod, at(60))
     assert verdict is not None
     assert (verdict.phase, verdict.reason) == ("Failed", "DeadlineExceeded")
+    assert not verdict.disruption
 
 
 @pytest.mark.parametrize(
