@@ -17,9 +17,11 @@ __all__ = ["Endpoint", "Limits", "Middleware", "bounded"]
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one listener. The idle time is a real kubelet's. A request line holds the whole
-    command of an exec, escaped."""
+    command of an exec, escaped. ``oldest_goes``: a connection too many ends the oldest one, where
+    each is a matter of moments; otherwise it is refused."""
 
     connections: int = 1024
+    oldest_goes: bool = False
     requests: int = 512
     request_line_bytes: int = 128 * 1024
     header_line_bytes: int = 16 * 1024

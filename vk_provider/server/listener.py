@@ -49,7 +49,7 @@ class _Door:
         self._silent: dict[object, asyncio.TimerHandle] = {}
 
     def __call__(self) -> asyncio.Protocol:
-        if len(self._server.connections) >= self._limits.connections:
+        if not self._has_room():
             return _Refused()
         protocol = self._server()
         loop = asyncio.get_running_loop()
@@ -57,6 +57,17 @@ class _Door:
             self._limits.first_request_seconds, self._expire, protocol
         )
         return protocol
+
+    def _has_room(self) -> bool:
+        """Whether one more may come in, perhaps in the place of the oldest."""
+        open_ones = self._server.connections
+        if len(open_ones) < self._limits.connections or not self._limits.oldest_goes:
+            return len(open_ones) < self._limits.connections
+        ways = (each.transport for each in open_ones)
+        oldest = next((way for way in ways if way is not None and not way.is_closing()), None)
+        if oldest is not None:
+            oldest.abort()  # what it has not read would keep it for ever
+        return oldest is not None
 
     def spoke(self, protocol: object) -> None:
         """A whole request arrived: aiohttp's own time-outs hold from here on."""

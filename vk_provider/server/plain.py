@@ -16,7 +16,8 @@ from vk_provider.server.checks import Check, check_endpoint, ping
 from vk_provider.server.limits import Endpoint, Limits, bounded
 from vk_provider.server.listener import Listener
 
-PLAIN_LIMITS = Limits(connections=64, requests=16, first_request_seconds=10.0)
+PLAIN_LIMITS = Limits(connections=64, oldest_goes=True, requests=16, first_request_seconds=10.0)
+"""Whoever holds connections must not keep the kubelet from its probes, or it ends this process."""
 
 
 def plain_application(

@@ -1,5 +1,6 @@
 """The plain port: metrics and health."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -7,7 +8,7 @@ import pytest
 
 from tests.integration.server.bench import Caller
 from vk_provider.metrics import Metrics
-from vk_provider.server.plain import plain_application, plain_listener
+from vk_provider.server.plain import PLAIN_LIMITS, plain_application, plain_listener
 
 STATE: dict[str, str | None] = {}
 
@@ -66,3 +67,21 @@ async def test_a_taken_port_is_an_error(plain: Caller) -> None:
     second = plain_listener(plain_application(Metrics().registry, {}, {}), "127.0.0.1", port)
     with pytest.raises(OSError, match="in use"):
         await second.start()
+
+
+async def test_strangers_can_not_keep_the_kubelet_from_asking(plain: Caller) -> None:
+    """Whoever reaches the port could else have this process killed, by holding connections: those
+    that are oldest make room, whether they asked for something, read it or not."""
+    port = int(plain.base.rsplit(":", 1)[1])
+    held = []
+    for number in range(2 * PLAIN_LIMITS.connections):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if number % 3 == 0:
+            writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readline()
+        if number % 3 == 1:
+            writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 200)
+        held.append(writer)
+    assert await plain.get("/livez") == (200, "ok")
+    for writer in held:
+        writer.close()
