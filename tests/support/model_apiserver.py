@@ -60,6 +60,8 @@ class Lie:
     query: Mapping[str, str] = field(default_factory=dict)
     after_commit: bool = False
     """The call is served, then the connection is cut: its caller never learns the outcome."""
+    until: asyncio.Event | None = None
+    """Nothing is answered before."""
 
     def fits(self, request: web.Request) -> bool:
         """Whether this lie is for this call."""
@@ -270,6 +272,8 @@ async def _answer(server: ModelApiServer, request: web.Request) -> web.StreamRes
     lie = next((lie for lie in server.lies if lie.fits(request)), None)
     if lie is not None:
         lie.times -= 1
+        if lie.until is not None:
+            await lie.until.wait()
         if not lie.after_commit:
             return _lying(lie)
     target = parse_target(request.path)

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from vk_provider.testing.fake import _SHARED, FakeBackend
 
 VERSION = b'{"gitVersion": "v1.36.0"}'
 ELECTION = {"leaseDurationSeconds": 1.5, "renewDeadlineSeconds": 1, "retryPeriodSeconds": 0.2}
+MOST_WRITES = 16
 _numbers = itertools.count()
 
 
@@ -106,6 +108,11 @@ async def running(api: ModelApiServer, node: NodeSettings) -> AsyncIterator[Runn
 def lease(api: ModelApiServer, name: str = "burst") -> dict[str, Any]:
     """The election's Lease."""
     return api.store.objects["leases", "system", f"vk-provider-{name}"]
+
+
+def is_renewed(api: ModelApiServer, before: str) -> bool:
+    """Whether the election's Lease was renewed since."""
+    return bool(lease(api)["spec"]["renewTime"] != before)
 
 
 def conditions(api: ModelApiServer, name: str = "burst") -> dict[str, str]:
@@ -220,6 +227,22 @@ async def test_an_outage_of_the_api_server_is_outlived(api: ModelApiServer) -> N
         api.store.put("pods", pod("next"))
         await eventually(lambda: phase(api, "next") == "Running")
     assert cloud_of(node).calls["create"] == 2
+
+
+async def test_writes_that_hang_hold_up_no_renewal(api: ModelApiServer) -> None:
+    """Every write that may go out at once waits for its answer; leadership does not (C043)."""
+    answer = asyncio.Event()
+    for number in range(30):
+        api.store.put("pods", pod(f"web-{number}"))
+    lie = api.lie(404, verb="PATCH", path="/pods/", times=1000, until=answer)
+    async with running(api, settings()) as one:
+        try:
+            await eventually(lambda: lie.times <= 1000 - MOST_WRITES, "writes that hang")
+            for _ in range(5):
+                await eventually(partial(is_renewed, api, lease(api)["spec"]["renewTime"]))
+            assert one.leads()
+        finally:
+            answer.set()
 
 
 async def test_without_an_election_it_is_the_node_at_once(api: ModelApiServer) -> None:
