@@ -83,7 +83,7 @@ def observe(pod: Json, stamp: Stamp, now: datetime) -> Observation:
     if phase is InstancePhase.ENDED and cause is None and _was_told_to_end(pod, status):
         cause, message = EndCause.LOST, _DELETED
     if phase is InstancePhase.STARTING:
-        reason, message = _why_pending(status)
+        reason, message = _why_pending(pod, status)
         if _is_unfinished(pod, now):
             phase, cause = InstancePhase.ENDED, EndCause.LOST
             message = "its creation broke off before its ConfigMaps and Secrets were copied"
@@ -168,12 +168,16 @@ def _has_run(status: Json) -> bool:
     )
 
 
-def _why_pending(status: Json) -> tuple[str | None, str | None]:
-    """The scheduler's word, as long as no container's own status says more."""
+def _why_pending(pod: Json, status: Json) -> tuple[str | None, str | None]:
+    """A queue's gate or the scheduler's word, as long as no container's own status says more."""
     scheduled = _condition(status, "PodScheduled")
-    if text(scheduled, "status") != "False" or text(scheduled, "reason") == "SchedulingGated":
+    reason = text(scheduled, "reason") or None
+    if text(scheduled, "status") != "False":
         return None, None
-    return text(scheduled, "reason") or None, text(scheduled, "message") or None
+    if reason != "SchedulingGated":
+        return reason, text(scheduled, "message") or None
+    gates = ", ".join(name for name in _gates(pod) if name != GATE)
+    return (reason, f"its gate {gates} is closed in the other cluster") if gates else (None, None)
 
 
 def _is_unfinished(pod: Json, now: datetime) -> bool:
@@ -183,8 +187,12 @@ def _is_unfinished(pod: Json, now: datetime) -> bool:
 
 def is_gated(pod: Json) -> bool:
     """Whether the pod still waits for its copies."""
+    return GATE in _gates(pod)
+
+
+def _gates(pod: Json) -> list[str]:
     gates = mappings(mapping(pod, "spec"), "schedulingGates")
-    return any(text(gate, "name") == GATE for _, gate in gates)
+    return [text(gate, "name") for _, gate in gates]
 
 
 def _condition(status: Json, kind: str) -> Json:

@@ -111,6 +111,17 @@ def test_what_waits_for_a_node_says_why() -> None:
     assert (found.reason, found.message) == ("Unschedulable", "0/3 nodes are available")
 
 
+def test_what_waits_for_a_queue_over_there_says_so() -> None:
+    """A gate of the other cluster's own is why nothing happens; ours is no news."""
+    gated = condition("PodScheduled", "False", "SchedulingGated", "non-empty scheduling gates")
+    gates = [{"name": GATE}, {"name": "kueue.x-k8s.io/admission"}]
+
+    found = seen("Pending", spec={"schedulingGates": gates}, conditions=[gated])
+
+    assert found.reason == "SchedulingGated"
+    assert found.message == "its gate kueue.x-k8s.io/admission is closed in the other cluster"
+
+
 @pytest.mark.parametrize(
     "conditions",
     [
