@@ -287,6 +287,8 @@ async def _answer(server: ModelApiServer, request: web.Request) -> web.StreamRes
 
 def _lying(lie: Lie) -> web.Response:
     headers = {"Retry-After": lie.retry_after} if lie.retry_after is not None else {}
+    if 300 <= lie.code < 400:
+        headers["Location"] = "/api/v1/namespaces/elsewhere/pods"
     if lie.body is not None:
         return web.Response(status=lie.code, body=lie.body, headers=headers)
     return _status(lie.code, lie.reason, lie.message, headers)

@@ -32,7 +32,7 @@ from vk_provider.settings_bursting_webhook import WebhookSettings
 
 logger = logging.getLogger(__name__)
 
-_LIMITS = Limits(connections=256, requests=64, body_bytes=4 * 1024 * 1024)
+_LIMITS = Limits(connections=256, oldest_goes=True, requests=64, body_bytes=4 * 1024 * 1024)
 _REFRESH_SECONDS = 300.0
 
 

@@ -24,6 +24,7 @@ from vk_provider.pods.types import Json
 LONGEST_PROSE = 1000
 LONGEST_RAW_LINE = 200
 TOO_MANY_REQUESTS = 429
+LEAST_FAULT, LEAST_REFUSAL = 300, 400
 
 _BY_CODE: Mapping[int, type[KubeError]] = {
     400: InvalidObjectError,
@@ -37,7 +38,13 @@ _BY_CODE: Mapping[int, type[KubeError]] = {
 
 
 def fault_of(code: int, body: bytes, call: str, retry_after: str | None = None) -> KubeError:
-    """The fault for an HTTP answer of 400 and above. ``call`` is ``GET /api/v1/pods``."""
+    """The fault for an HTTP answer of 300 and above. ``call`` is ``GET /api/v1/pods``."""
+    if code < LEAST_REFUSAL:
+        return KubeUnavailableError(
+            f"{call}: the API server sends us elsewhere (HTTP {code}), where what is secret in the "
+            "request would go along; is there a proxy in between? Name the API server itself",
+            reason="GarbledAnswer",
+        )
     status = _status(body)
     if status is None:
         prose = body[:LONGEST_RAW_LINE].decode("utf-8", "replace").strip().partition("\n")[0]

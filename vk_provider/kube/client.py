@@ -27,7 +27,7 @@ from tenacity import (
 )
 
 from vk_provider.faults import GoneError, KubeError, KubeUnavailableError
-from vk_provider.kube.answers import TOO_MANY_REQUESTS, decode, fault_of
+from vk_provider.kube.answers import LEAST_FAULT, TOO_MANY_REQUESTS, decode, fault_of
 from vk_provider.kube.observer import Observer, Unobserved, resource_of
 from vk_provider.kube.transport import NOT_SENT, Identity, Request, Transport, read_lines
 from vk_provider.pods.types import Json
@@ -188,7 +188,7 @@ class KubeClient:
             self.observer.request(request.verb, resource, fault.code)
             raise
         self.observer.request(request.verb, resource, answer.code)
-        if answer.code >= 400:
+        if answer.code >= LEAST_FAULT:
             raise fault_of(answer.code, answer.body, request.call, answer.retry_after)
         return decode(answer.body, request.call)
 

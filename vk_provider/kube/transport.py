@@ -20,7 +20,7 @@ from yarl import URL
 
 import vk_provider
 from vk_provider.faults import KubeError, KubeUnavailableError
-from vk_provider.kube.answers import LineSplitter, fault_of
+from vk_provider.kube.answers import LEAST_FAULT, LineSplitter, fault_of
 
 CONNECT_SECONDS = 10.0
 STREAM_BUFFER_BYTES = 1 << 20
@@ -114,7 +114,7 @@ class Transport:
             response.close()
             await self._identity.refresh()
             response = await self._open(request)
-        if response.status >= 400:
+        if response.status >= LEAST_FAULT:
             raise await _refusal(request.call, response)
         return response
 
@@ -131,6 +131,7 @@ class Transport:
                 ssl=self._identity.ssl,
                 server_hostname=self._identity.server_hostname,
                 proxy=self._identity.proxy,
+                allow_redirects=False,
             ) as response:
                 body = await response.read()
                 return Answer(response.status, body, response.headers.get("Retry-After"))
@@ -147,6 +148,7 @@ class Transport:
                     ssl=self._identity.ssl,
                     server_hostname=self._identity.server_hostname,
                     proxy=self._identity.proxy,
+                    allow_redirects=False,
                     read_bufsize=STREAM_BUFFER_BYTES,
                 )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

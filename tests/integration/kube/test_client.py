@@ -218,6 +218,21 @@ async def test_a_web_page_is_named_as_such(api: ModelApiServer, client: KubeClie
         await client.get(A)
 
 
+@pytest.mark.parametrize("code", [302, 307])
+async def test_no_call_is_carried_elsewhere(
+    api: ModelApiServer, client: KubeClient, code: int
+) -> None:
+    """A redirect would take bodies along: a TokenReview's token, a copy of a Secret."""
+    api.lie(code, times=2, body=b"{}")
+    with pytest.raises(KubeUnavailableError, match="elsewhere"):
+        await client.create(paths.pods("default"), pod("a"))
+    with pytest.raises(KubeUnavailableError, match="elsewhere"):
+        async with client.stream_lines(A, {"watch": True}):
+            pass
+
+    assert not any("elsewhere" in call.path for call in api.requests)
+
+
 async def test_a_broken_stream_is_a_fault(api: ModelApiServer, client: KubeClient) -> None:
     """A cut connection is not a clean end."""
     params = {"watch": True, "sendInitialEvents": True}

@@ -21,6 +21,12 @@ from vk_provider.faults import (
 from vk_provider.kube.answers import LineSplitter, decode, fault_of, status_fault
 
 
+def test_a_redirect_is_no_answer() -> None:
+    """Nobody may tell where our identity goes, and what a request holds."""
+    fault = fault_of(307, b"{}", "POST /x")
+    assert (type(fault), fault.reason) == (KubeUnavailableError, "GarbledAnswer")
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
