@@ -27,7 +27,7 @@ from vk_provider.pods.events import EventReason, FailedReason
 from vk_provider.pods.room import shortened
 from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.stimuli import Notice
-from vk_provider.pods.types import InstancePhase, Running, Verdict
+from vk_provider.pods.types import InstancePhase, Running, Terminated, Verdict
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
 
@@ -69,7 +69,7 @@ def ending(record: Record, world: World) -> list[Action]:
         end = _end_instance(record, world, 0, keep_logs=True)
         return [*_write_verdict(record, record.verdict, world, deadline), *end]
     actions = _end_instance(record, world, _grace(record), keep_logs=True)
-    if desired.is_ready(record.pod or {}):
+    if desired.is_ready(record.pod or {}) or _saw_an_end(record):
         actions += write(record, world, ending=True)  # no traffic to what is being cleared away
     return [*actions, WakeAt(deadline)]
 
@@ -218,6 +218,13 @@ def _grace(record: Record) -> int:
     if not any(isinstance(container.state, Running) for container in seen.containers):
         return 0
     return desired.grace_seconds(record.pod)
+
+
+def _saw_an_end(record: Record) -> bool:
+    """Whether a container was seen to end: that is told, however long the instance takes to go."""
+    seen = record.observation
+    containers = (*seen.init_containers, *seen.containers) if seen is not None else ()
+    return any(isinstance(container.state, Terminated) for container in containers)
 
 
 def _ran(record: Record) -> bool:

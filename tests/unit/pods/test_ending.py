@@ -94,13 +94,19 @@ def test_the_instance_goes_before_the_verdict_is_written() -> None:
 
 
 def test_while_the_instance_is_cleared_away_the_pod_is_not_ready() -> None:
-    """One interim PATCH, if the API still shows Ready."""
+    """One interim PATCH, if the API still shows Ready or not yet what was seen to end."""
     over = instance(InstancePhase.ENDED, container(Terminated(1)))
-    record = concluded(live(make_pod(status=running_status()), over))
+    for status in (running_status(), running_status(conditions=[])):
+        record = concluded(live(make_pod(status=status), over))
 
-    order, write, _ = ending(record, make_world(21))
-    assert order == todo.DeleteInstance("a", REF, 0, keep_logs=True)
-    assert phase_of(write) is None
+        order, write, _ = ending(record, make_world(21))
+        assert order == todo.DeleteInstance("a", REF, 0, keep_logs=True)
+        assert phase_of(write) is None
+        assert isinstance(write, todo.WriteStatus)
+        assert "terminated" in write.patch["status"]["containerStatuses"][0]["state"]
+
+    unseen = concluded(live(make_pod(status=running_status(conditions=[]))))
+    assert kinds(ending(unseen, make_world(21))) == ["DeleteInstance", "WakeAt"]
 
 
 def test_an_ended_instance_that_costs_nothing_does_not_delay_the_verdict() -> None:
