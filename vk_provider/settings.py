@@ -1,7 +1,8 @@
 """What one ``VirtualNode`` document asks for, as values: complete, checked, with every default.
 
 Fed by :mod:`vk_provider.settings_parse` (one document each); read by the app, which hands plain
-values on to everything below. Durations are seconds.
+values on to everything below. Durations are seconds. What the pure code has a value for is that
+value.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from vk_provider.placement.budget import BudgetLimits
+from vk_provider.placement.ranking import Policy
+from vk_provider.pods.storm import StormLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,51 +45,12 @@ class BackendSettings:
         return f"{self.path}.config"
 
 
-class PlacementPolicy(StrEnum):
-    """How offers of several backends are ranked."""
-
-    CHEAPEST = "cheapest"
-    """By price; equal prices and backends without one in the order of the document."""
-    PRIORITY = "priority"
-    """All offers of the first backend before any of the second."""
-    SPREAD = "spread"
-    """Where fewest instances run, by backend and data centre."""
-    FASTEST_START = "fastest-start"
-    """By the start-up times that were seen here."""
-
-
-@dataclass(frozen=True, slots=True)
-class CapSettings:
-    """US dollars: what may run at any moment costs per hour, and per calendar day and month (UTC)
-    in all. None: no limit."""
-
-    usd_per_hour: float | None = None
-    usd_per_day: float | None = None
-    usd_per_month: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetSettings:
-    """What the instances of a node may cost together, and those of single namespaces.
-
-    ``drains``: at a cap instances end, dearest first, so that it holds; otherwise only the door
-    closes. ``warn_at_percent``: from then on people are warned. ``unpriced_usd_per_hour``: what an
-    instance is reckoned at whose backend tells no price.
-    """
-
-    node: CapSettings = CapSettings()
-    namespaces: Mapping[str, CapSettings] = field(default_factory=dict)
-    drains: bool = True
-    warn_at_percent: float = 80.0
-    unpriced_usd_per_hour: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class PlacementSettings:
     """Which offer is tried first, and what it all may cost."""
 
-    policy: PlacementPolicy = PlacementPolicy.CHEAPEST
-    budget: BudgetSettings = BudgetSettings()
+    policy: Policy = Policy.CHEAPEST
+    budget: BudgetLimits = field(default_factory=BudgetLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +101,6 @@ class LeaderElectionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class StormSettings:
-    """The token buckets that pace verdicts: one per owner, one for the node."""
-
-    burst: int = 5
-    first_interval_seconds: float = 10.0
-    max_interval_seconds: float = 300.0
-    reset_after_seconds: float = 600.0
-    node_burst: int = 50
-    node_per_second: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class DoorSettings:
     """How long a refused need, GPU type or backend stays closed, and when an outage closes it."""
 
@@ -189,7 +143,7 @@ class NodeSettings:
     taints: tuple[Taint, ...] = (PROVIDER_TAINT,)
     placement: PlacementSettings = PlacementSettings()
     server: ServerSettings = ServerSettings()
-    storm: StormSettings = StormSettings()
+    storm: StormLimits = field(default_factory=StormLimits)
     door: DoorSettings = DoorSettings()
     bursting: NodeBurstingSettings = NodeBurstingSettings()
     cluster_id: str | None = None

@@ -10,17 +10,16 @@ import itertools
 import re
 
 from vk_provider.fields import Fields
+from vk_provider.placement.budget import BudgetLimits, Caps
+from vk_provider.placement.ranking import Policy
+from vk_provider.pods.storm import StormLimits
 from vk_provider.settings import (
-    BudgetSettings,
-    CapSettings,
     DoorSettings,
     LeaderElectionSettings,
     NodeBurstingSettings,
-    PlacementPolicy,
     PlacementSettings,
     Reach,
     ServerSettings,
-    StormSettings,
     TlsSettings,
 )
 
@@ -34,20 +33,20 @@ _NOT_YET = "not available in this version"
 
 def parse_placement(block: Fields) -> PlacementSettings:
     """The order in which offers are tried, and the budget."""
-    policy = block.text("policy", PlacementPolicy.CHEAPEST, choices=tuple(PlacementPolicy))
+    policy = block.text("policy", Policy.CHEAPEST, choices=tuple(Policy))
     budget = parse_budget(block.child("budget"))
     block.done()
-    return PlacementSettings(PlacementPolicy(policy), budget)
+    return PlacementSettings(Policy(policy), budget)
 
 
-def parse_budget(block: Fields) -> BudgetSettings:
+def parse_budget(block: Fields) -> BudgetLimits:
     """Caps of the node and of namespaces, and what happens at them."""
     namespaces = block.child("perNamespace")
-    budget = BudgetSettings(
+    budget = BudgetLimits(
         node=_caps(block),
         namespaces={name: _namespace_caps(namespaces, name) for name in namespaces.raw()},
         drains=block.text("onExceeded", "drain", choices=("drain", "keep")) == "drain",
-        warn_at_percent=block.number("warnAtPercent", 80.0, 1, 100),
+        warn_share=block.number("warnAtPercent", 80.0, 1, 100) / 100,
         unpriced_usd_per_hour=block.number("unpricedUsdPerHour", 0.0, 0),
     )
     namespaces.done()
@@ -55,21 +54,21 @@ def parse_budget(block: Fields) -> BudgetSettings:
     return budget
 
 
-def _namespace_caps(namespaces: Fields, name: str) -> CapSettings:
+def _namespace_caps(namespaces: Fields, name: str) -> Caps:
     block = namespaces.child(name)
     caps = _caps(block)
     if not re.fullmatch(DNS_LABEL, name):
         namespaces.refuse(name, f"not a namespace's name; allowed: {DNS_LABEL_WORDS}")
-    elif caps == CapSettings():
+    elif caps == Caps():
         words = ", ".join(_CAPS)
         namespaces.refuse(name, f"no cap is given; allowed: one or more of {words}")
     block.done()
     return caps
 
 
-def _caps(block: Fields) -> CapSettings:
+def _caps(block: Fields) -> Caps:
     """Nothing is a valid cap: nothing that costs money is then let in."""
-    return CapSettings(*(block.number(key, None, 0) for key in _CAPS))
+    return Caps(*(block.number(key, None, 0) for key in _CAPS))
 
 
 def parse_server(block: Fields) -> ServerSettings:
@@ -127,21 +126,21 @@ def parse_leader_election(block: Fields, node_name: str) -> LeaderElectionSettin
     return settings
 
 
-def parse_storm(block: Fields) -> StormSettings:
+def parse_storm(block: Fields) -> StormLimits:
     """The token buckets that pace verdicts."""
-    settings = StormSettings(
+    settings = StormLimits(
         burst=block.integer("burst", 5, 1),
-        first_interval_seconds=block.number("firstIntervalSeconds", 10.0, 0.1),
-        max_interval_seconds=block.number("maxIntervalSeconds", 300.0, 0.1),
-        reset_after_seconds=block.number("resetAfterSeconds", 600.0, 1),
+        first_interval=block.number("firstIntervalSeconds", 10.0, 0.1),
+        max_interval=block.number("maxIntervalSeconds", 300.0, 0.1),
+        reset_after=block.number("resetAfterSeconds", 600.0, 1),
         node_burst=block.integer("nodeBurst", 50, 1),
         node_per_second=block.number("nodePerSecond", 1.0, 0.01),
     )
     _demand_order(
         block,
         "not more",
-        ("firstIntervalSeconds", settings.first_interval_seconds),
-        ("maxIntervalSeconds", settings.max_interval_seconds),
+        ("firstIntervalSeconds", settings.first_interval),
+        ("maxIntervalSeconds", settings.max_interval),
     )
     block.done()
     return settings

@@ -1,10 +1,10 @@
 """Settings as values: complete and safe to print."""
 
+from vk_provider.placement.ranking import Policy
 from vk_provider.settings import (
     BackendSettings,
     LeaderElectionSettings,
     NodeSettings,
-    PlacementPolicy,
 )
 
 
@@ -21,4 +21,4 @@ def test_the_default_policy_is_the_cheapest() -> None:
     """Nobody who rents by the hour expects anything else."""
     node = NodeSettings("n", {}, (), LeaderElectionSettings("lease"))
 
-    assert node.placement.policy is PlacementPolicy.CHEAPEST
+    assert node.placement.policy is Policy.CHEAPEST

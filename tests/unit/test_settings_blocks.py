@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from vk_provider.fields import Fields
+from vk_provider.placement.budget import BudgetLimits, Caps
+from vk_provider.placement.ranking import Policy
+from vk_provider.pods.storm import StormLimits
 from vk_provider.settings import (
-    BudgetSettings,
-    CapSettings,
     DoorSettings,
     LeaderElectionSettings,
-    PlacementPolicy,
     PlacementSettings,
     Reach,
     ServerSettings,
-    StormSettings,
     TlsSettings,
 )
 from vk_provider.settings_blocks import (
@@ -44,7 +43,7 @@ def test_empty_blocks_are_the_defaults() -> None:
     """The parser and the dataclasses agree on every default."""
     assert parse_placement(block()) == PlacementSettings()
     assert parse_server(block()) == ServerSettings()
-    assert parse_storm(block()) == StormSettings()
+    assert parse_storm(block()) == StormLimits()
     assert parse_door(block()) == DoorSettings()
     assert parse_leader_election(block(), "n") == LeaderElectionSettings("vk-provider-n")
     assert parse_reach(block()) is Reach.NONE
@@ -112,9 +111,9 @@ def test_a_full_placement_block_is_read() -> None:
         }
     )
 
-    namespaces = {"team": CapSettings(None, 0.0)}
-    budget = BudgetSettings(CapSettings(1.0, 2.0, 3.0), namespaces, False, 50.0, 0.5)
-    assert parse_placement(fields) == PlacementSettings(PlacementPolicy.FASTEST_START, budget)
+    namespaces = {"team": Caps(None, 0.0)}
+    budget = BudgetLimits(Caps(1.0, 2.0, 3.0), namespaces, False, 0.5, 0.5)
+    assert parse_placement(fields) == PlacementSettings(Policy.FASTEST_START, budget)
     assert said(fields) == []
 
 

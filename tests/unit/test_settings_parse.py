@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from vk_provider.faults import FieldProblem
-from vk_provider.settings import PROVIDER_TAINT, NodeSettings, PlacementPolicy, Reach, Taint
+from vk_provider.placement.ranking import Policy
+from vk_provider.settings import PROVIDER_TAINT, NodeSettings, Reach, Taint
 from vk_provider.settings_parse import parse_node
 
 
@@ -81,7 +82,7 @@ def test_every_field_is_read() -> None:
         ("b", "runpod"),
     ]
     assert node.backends[0].config == {"k": 1}
-    assert node.placement.policy is PlacementPolicy.PRIORITY
+    assert node.placement.policy is Policy.PRIORITY
     assert node.placement.budget.node.usd_per_hour == 2.5
     assert (node.cluster_id, node.tick_seconds, node.reach) == ("home", 0.5, Reach.DIRECT)
     assert (node.admission_enabled, node.namespaces) == (False, ("one", "two"))

@@ -46,16 +46,14 @@ from vk_provider.loops.threshold import Threshold
 from vk_provider.loops.unfollowed import Unfollowed
 from vk_provider.node.door import Door, DoorLimits
 from vk_provider.placement.cooling import Losses
-from vk_provider.placement.ranking import Policy
 from vk_provider.pods import desired
-from vk_provider.pods.storm import StormGuard, StormLimits
+from vk_provider.pods.storm import StormGuard
 from vk_provider.pods.types import Json, PodUID
 from vk_provider.pods.world import BackendFacts, LifecycleLimits
 from vk_provider.provider import Provider
 from vk_provider.quantities import parse
 from vk_provider.settings import NodeSettings, Reach
 from vk_provider.settings_file import provider_context
-from vk_provider.settings_placement import limits_of
 
 logger = logging.getLogger(__name__)
 
@@ -85,10 +83,10 @@ class Assembly:
             settings.name,
             observe=lambda why: shell.metrics.events_dropped.labels(shell.node, why).inc(),
         )
-        spending = Spending(limits_of(settings.placement.budget), shell, settings.tick_seconds)
+        spending = Spending(settings.placement.budget, shell, settings.tick_seconds)
         experience = Experience(shell, _losses(settings))
         self.threshold = Threshold(_door(settings), shell, spending, experience)
-        self.pace = Pace(StormGuard(_storm(settings)), shell)
+        self.pace = Pace(StormGuard(settings.storm), shell)
         self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
         self.services: Services | None = None
@@ -201,7 +199,7 @@ class Assembly:
                 settings.name,
                 self.address,
                 settings.capacity,
-                Policy(settings.placement.policy.value),
+                settings.placement.policy,
                 settings.namespaces,
             ),
             self.backends,
@@ -267,16 +265,4 @@ def _losses(settings: NodeSettings) -> Losses:
         door.first_cooldown_seconds,
         door.max_cooldown_seconds,
         has_elsewhere=len(settings.backends) > 1,
-    )
-
-
-def _storm(settings: NodeSettings) -> StormLimits:
-    given = settings.storm
-    return StormLimits(
-        given.burst,
-        given.first_interval_seconds,
-        given.max_interval_seconds,
-        given.reset_after_seconds,
-        given.node_burst,
-        given.node_per_second,
     )

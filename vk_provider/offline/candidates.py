@@ -17,7 +17,6 @@ from vk_provider.faults import ConfigError, FieldProblem, ProviderError
 from vk_provider.fields import MissingSecretProblem
 from vk_provider.node.object import NodeSpec, node_labels
 from vk_provider.offline.explain import AskedBackend
-from vk_provider.placement.ranking import Policy
 from vk_provider.pods.admission import AdmittingNode
 from vk_provider.pods.types import Json
 from vk_provider.provider import Offer, Provider, ProviderContext, SupportsOffers
@@ -29,7 +28,6 @@ from vk_provider.settings import (
     Taint,
 )
 from vk_provider.settings_file import USER_AGENT, provider_context
-from vk_provider.settings_placement import limits_of
 
 _NODE = "virtual-node"
 _CONFIG_PATH = "config"
@@ -55,8 +53,8 @@ def _of_node(node: NodeSettings) -> Iterator[AskedBackend]:
             provider_name=backend.provider,
             node=view,
             provider=create(backend, provider_context(node, backend)),
-            policy=Policy(node.placement.policy.value),
-            budget=limits_of(node.placement.budget),
+            policy=node.placement.policy,
+            budget=node.placement.budget,
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.integration.loops.bench import NODE, START, Bench
 from vk_provider.faults import UnavailableError
-from vk_provider.settings import CapSettings
+from vk_provider.placement.budget import Caps
 from vk_provider.testing.builders import uid_of
 
 TWO: dict[str, dict[str, Any]] = {"one": {"offers": [{"name": "cpu"}]}, "two": {}}
@@ -230,7 +230,7 @@ async def test_a_budget_that_was_lowered_meanwhile_holds_from_the_start() -> Non
         await bench.until(lambda: bench.phase("web") == "Running")
         await bench.settle(1800)
         await bench.stop()
-        lower = replace(bench.settings.placement.budget, node=CapSettings(None, None, 10.0))
+        lower = replace(bench.settings.placement.budget, node=Caps(None, None, 10.0))
         placement = replace(bench.settings.placement, budget=lower)
         bench.settings = replace(bench.settings, placement=placement)
         await bench.start()

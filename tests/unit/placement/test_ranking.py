@@ -10,7 +10,6 @@ import pytest
 from vk_provider.placement.needs import Exclusion, Place
 from vk_provider.placement.ranking import Circumstances, Policy, Ranking, rank
 from vk_provider.pods.types import Candidate, Offer, PlacementHints, Stock
-from vk_provider.settings import PlacementPolicy
 
 L40S = Offer("l40s", gpu_type="L40S", gpu_memory_gib=48, data_center="EU", usd_per_hour=1.0)
 A100 = Offer("a100", gpu_type="A100", gpu_memory_gib=80, data_center="US", usd_per_hour=2.0)
@@ -27,11 +26,6 @@ def ids(*offers: Offer, hints: PlacementHints = ANY, **around: Any) -> list[str]
     """The offers' ids in their order."""
     found = ranked(*offers, hints=hints, around=Circumstances(**around))
     return [candidate.offer.id for candidate in found.candidates]
-
-
-def test_the_policies_have_the_words_of_the_configuration() -> None:
-    """Pure code may not import the settings."""
-    assert [str(each) for each in Policy] == [str(each) for each in PlacementPolicy]
 
 
 def test_cheapest_first_or_as_configured() -> None:
