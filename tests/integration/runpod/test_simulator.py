@@ -40,22 +40,6 @@ async def call(simulator: Simulator) -> AsyncIterator[Call]:
         yield ask
 
 
-async def test_faults_are_scripted_read_and_removed(call: Call) -> None:
-    """With every kind that there is."""
-    made = await call(
-        "POST", "/_sim/faults", {"kind": "no-capacity", "count": 1, "dataCenter": "X"}
-    )
-    shown = await call("GET", "/_sim/faults")
-    assert [each["dataCenter"] for each in shown["faults"]] == ["X"]
-    assert "error-after" in shown["kinds"]
-
-    assert (await call("DELETE", f"/_sim/faults/{made['id']}"))["faults"] == []
-    slow = {"kind": "slow", "latencyMs": [1, 2], "operation": "*", "count": 1}
-    assert (await call("POST", "/_sim/faults", slow))["latencyMs"] == [1, 2]
-    await call("GET", "/v2/pods")
-    assert (await call("GET", "/_sim/faults"))["faults"][0]["fired"] == 1
-
-
 async def test_a_pod_is_killed_in_every_way(call: Call) -> None:
     """By its own id or by the Kubernetes UID that it carries."""
     env = stamp_env(make_stamp(), "main")
@@ -92,18 +76,6 @@ async def test_every_pod_that_ever_was_is_shown(call: Call) -> None:
     assert set(shown) == {foreign["id"], pod_id}
     assert shown[pod_id]["deletedAt"]
     assert shown[foreign["id"]]["deletedAt"] is None
-
-
-async def test_behaviours_apply_to_pods_made_later(call: Call, simulator: Simulator) -> None:
-    """By a part of the image or the name; without one they are the default."""
-    await call("POST", "/_sim/behaviours", {"match": "b:1", "pullSeconds": 99, "logLines": ["hi"]})
-    await call("POST", "/_sim/behaviours", {"runSeconds": 7})
-    first = (await call("POST", "/v2/pods", BODY, status=201))["id"]
-    await call("DELETE", "/_sim/behaviours")
-    second = (await call("POST", "/v2/pods", BODY, status=201))["id"]
-
-    pods = simulator.state.model.pods
-    assert (pods[first].behaviour.pull_seconds, pods[second].behaviour.run_seconds) == (99, 7)
 
 
 async def test_stock_runs_out_and_comes_back(call: Call) -> None:

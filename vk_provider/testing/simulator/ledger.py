@@ -45,10 +45,6 @@ class Charge:
         """How long it has been charged."""
         return max(0.0, (now if self.end is None else self.end) - self.start)
 
-    def covers(self, moment: float) -> bool:
-        """Whether that second is on the bill."""
-        return self.start <= moment and (self.end is None or moment < self.end)
-
     def overlap(self, other: Charge) -> float:
         """Seconds that both charges cover; infinite while both meters run."""
         ends = [charge.end for charge in (self, other) if charge.end is not None]
@@ -98,10 +94,6 @@ class Ledger(Generic[C]):
     def open_intervals(self) -> list[C]:
         """Meters that still run; a scenario that is over must leave none of ours."""
         return list(self._open.values())
-
-    def at(self, moment: float) -> list[C]:
-        """Who paid for what in that second."""
-        return [charge for charge in self.charges if charge.covers(moment)]
 
     def double_billed(self) -> list[DoubleBilling]:
         """Every pair of instances that billed one pod UID at the same time."""
