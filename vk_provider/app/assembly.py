@@ -211,7 +211,7 @@ class Assembly:
     def _actions(self, preparer: Preparer) -> PodActions:
         means = Means(
             self.client,
-            StatusWriter(self.client, self.cache),
+            StatusWriter(self.client, self.cache, may_write=self.shell.may_act),
             self.events,
             preparer,
             self.backends,

@@ -2,6 +2,7 @@
 
 The PATCH itself is made by a pure function of ``pods.status``; here it gets its precondition, its
 turn (so that a burst of pods shares the connections fairly), and its answer goes to the cache.
+What still waits for its turn when another replica may lead is not sent: it is old by then.
 
 Fed by ``loops.pod_workers``; feeds ``kube.cache``.
 """
@@ -9,10 +10,17 @@ Fed by ``loops.pod_workers``; feeds ``kube.cache``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
-from vk_provider.faults import ConflictError, InvalidObjectError, KubeError, KubeNotFoundError
+from vk_provider.faults import (
+    ConflictError,
+    InvalidObjectError,
+    KubeError,
+    KubeNotFoundError,
+    KubeUnavailableError,
+)
 from vk_provider.kube import paths
 from vk_provider.kube.cache import PodCache
 from vk_provider.kube.client import KubeClient
@@ -24,7 +32,14 @@ MOST_CONFLICTS = 4
 class StatusWriter:
     """Writes about pods, so many at a time, first come first served."""
 
-    def __init__(self, client: KubeClient, cache: PodCache, concurrency: int = 16) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        cache: PodCache,
+        concurrency: int = 16,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._may_write = may_write
         self._client = client
         self._cache = cache
         # A semaphore wakes its waiters in order: no pod is starved by the others.
@@ -38,7 +53,7 @@ class StatusWriter:
         metadata = pod["metadata"]
         path = paths.pod_status(metadata["namespace"], metadata["name"])
         body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": metadata["uid"]}}
-        async with self._turns:
+        async with self._turn():
             try:
                 answer = await self._patch(path, body)
             except KubeNotFoundError:
@@ -54,7 +69,7 @@ class StatusWriter:
         """DELETE exactly this pod from the API for good; already gone is success."""
         metadata = pod["metadata"]
         path = paths.pod(metadata["namespace"], metadata["name"])
-        async with self._turns:
+        async with self._turn():
             try:
                 await self._client.delete(path, uid=metadata["uid"], grace_seconds=0)
             except KubeNotFoundError:
@@ -62,6 +77,13 @@ class StatusWriter:
             except ConflictError as error:
                 if not is_about_uid(error):
                     raise
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        async with self._turns:
+            if not self._may_write():
+                raise KubeUnavailableError("not sent: another replica may lead now")
+            yield
 
     async def _patch(self, path: str, body: Json) -> Json:
         # The API server retries a merge by itself; a conflict that gets out of it met many others.

@@ -10,7 +10,7 @@ import pytest
 from tests.support.eventually import eventually, running
 from tests.support.model_apiserver import ModelApiServer
 from tests.support.objects import pod
-from vk_provider.faults import ConflictError, InvalidObjectError
+from vk_provider.faults import ConflictError, InvalidObjectError, KubeUnavailableError
 from vk_provider.kube.cache import PodCache
 from vk_provider.kube.client import KubeClient
 from vk_provider.kube.writer import StatusWriter
@@ -116,3 +116,21 @@ async def test_a_burst_goes_out_in_order(
 
     patched = [call.path.split("/")[-2] for call in api.requests if call.verb == "PATCH"]
     assert patched == [f"p{number}" for number in range(20)]
+
+
+async def test_what_waits_for_its_turn_is_not_sent_once_another_may_lead(
+    api: ModelApiServer, client: KubeClient, cache: PodCache
+) -> None:
+    """It may say of a pod what a new leader knows better."""
+    writer = StatusWriter(client, cache, concurrency=1, may_write=lambda: not api.requests)
+
+    written, *unsent = await asyncio.gather(
+        writer.write(pod("a"), RUNNING),
+        writer.write(pod("a"), RUNNING),
+        writer.remove(pod("a")),
+        return_exceptions=True,
+    )
+
+    assert written is not None
+    assert [type(each) for each in unsent] == [KubeUnavailableError] * 2
+    assert len(api.requests) == 1
