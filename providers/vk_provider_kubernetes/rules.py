@@ -16,7 +16,8 @@ from typing import Any
 from vk_provider_kubernetes.sent_fields import SENT
 
 HOST_ACCESS = "hostAccess"
-"""The configuration switch that lets pods see their remote node's namespaces, files and ports."""
+"""The configuration switch that lets pods see their remote node's namespaces, files and ports, and
+be privileged there, which is the same."""
 
 
 TOKENS = "serviceAccountTokens"
@@ -73,6 +74,7 @@ def _reject(why: str, switch: str = "", type: str = "") -> Rule:
 
 
 _HOST = "it would be the other cluster's node; the backend's hostAccess: true allows it"
+_RIGHTS = "it has the other cluster's node for its own; the backend's hostAccess: true allows it"
 _PLACE = "this cluster's nodes are meant; the backend's nodeSelector and tolerations place it there"
 _ORDER = "the other cluster has priorities of its own; the backend's priorityClassName sets one"
 _DISK = "the other cluster has no such disk; use an emptyDir, an ephemeral or a mapped claim"
@@ -135,6 +137,8 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "hostPort": _reject(_HOST, HOST_ACCESS),
     },
     "ResourceRequirements": {"claims": _reject(_CLAIMS)},
+    "SecurityContext": {"privileged": _reject(_RIGHTS, HOST_ACCESS)},
+    "WindowsSecurityContextOptions": {"hostProcess": _reject(_RIGHTS, HOST_ACCESS)},
     "EnvVar": {"valueFrom": _resolve("home's value, or a copied object's", "EnvVarSource")},
     "EnvVarSource": {
         "configMapKeyRef": _resolve(_COPIED, "ConfigMapKeySelector"),

@@ -90,7 +90,7 @@ SENT: Mapping[str, str] = {
     "SecretVolumeSource": "defaultMode defaultUser items:KeyToPath optional",
     "SecurityContext": """
         allowPrivilegeEscalation appArmorProfile:AppArmorProfile capabilities:Capabilities
-        privileged procMount readOnlyRootFilesystem runAsGroup runAsNonRoot runAsUser
+        procMount readOnlyRootFilesystem runAsGroup runAsNonRoot runAsUser
         seLinuxOptions:SELinuxOptions seccompProfile:SeccompProfile
         windowsOptions:WindowsSecurityContextOptions
     """,
@@ -109,6 +109,6 @@ SENT: Mapping[str, str] = {
     """,
     "VolumeResourceRequirements": "limits requests",
     "WindowsSecurityContextOptions": """
-        gmsaCredentialSpec gmsaCredentialSpecName hostProcess runAsUserName
+        gmsaCredentialSpec gmsaCredentialSpecName runAsUserName
     """,
 }

@@ -148,11 +148,17 @@ def test_the_host_name_is_homes(
 
 
 def test_host_access_is_the_operators_to_grant(config: KubernetesConfig) -> None:
-    """Then the other node's network has the name, too."""
-    spec = spec_of(replace(config, host_access=True), hostNetwork=True)
+    """Then the other node's network has the name, too. A privileged container has all of a node."""
+    privileged = make_container(securityContext={"privileged": True})
+    given = make_resolved_pod(hostNetwork=True, containers=[privileged])
+
+    spec = dict(translate(given, replace(config, host_access=True)).body["spec"])
 
     assert spec["hostNetwork"] is True
     assert "hostname" not in spec
+    assert spec["containers"][0]["securityContext"] == {"privileged": True}
+    with pytest.raises(UnsupportedFieldsError, match=r"containers\[0\].securityContext.privileged"):
+        translate(given, config)
 
 
 def test_every_refused_field_is_named_at_once(config: KubernetesConfig) -> None:
