@@ -44,19 +44,3 @@ class SystemClock:
     def steady(self) -> float:
         """The event loop's monotonic seconds."""
         return asyncio.get_running_loop().time()
-
-
-class LoopClock:
-    """Calendar time that follows the event loop's, for virtual time."""
-
-    def __init__(self, start: datetime) -> None:
-        self._start = start
-        self._zero = asyncio.get_running_loop().time()
-
-    def now(self) -> datetime:
-        """``start`` plus what the loop's clock has advanced since."""
-        return self._start + timedelta(seconds=self.steady() - self._zero)
-
-    def steady(self) -> float:
-        """The event loop's (virtual) seconds."""
-        return asyncio.get_running_loop().time()

@@ -11,13 +11,13 @@ from aiohttp import web
 from vk_provider.faults import NotSupportedError, ProviderError
 from vk_provider.log import scrub
 from vk_provider.provider import SupportsAttach
+from vk_provider.server.containers import container_spec
 from vk_provider.server.limits import Endpoint
 from vk_provider.server.remote_command import Work
 from vk_provider.server.streaming import Streams, serve_command
 from vk_provider.server.targets import (
     Instance,
     StreamRefusedError,
-    container_spec,
     find_pod,
     running_container,
 )
@@ -34,7 +34,7 @@ def attach_endpoint(streams: Streams) -> Endpoint:
         served, container = find_pod(streams.lookup, request), request.match_info["container"]
         instance = running_container(served, container)
         # Whether there is a terminal was settled when the container started.
-        tty = container_spec(served.pod, container).get("tty") is True
+        tty = (container_spec(served.pod, container) or {}).get("tty") is True
         asked = AttachRequest(
             container=container,
             stdin=options.stdin,

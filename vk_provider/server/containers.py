@@ -1,11 +1,12 @@
-"""What a pod's JSON says about one of its containers' logs, in the words a kubelet uses.
+"""What a pod's JSON says about one of its containers and its log, in the words a kubelet uses.
 
-Users and tools recognise these sentences. Fed by the lookup; feeds ``logs``.
+Users and tools recognise these sentences. Fed by the lookup; feeds ``logs``, ``targets`` and
+``attach``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from vk_provider.pods.types import Json
@@ -18,21 +19,19 @@ _IMAGE_REASONS = {
 }
 
 
-def has_container(pod: Json, container: str) -> bool:
-    """Whether the pod's spec has a container of that name, of any of the three kinds."""
-    spec = pod.get("spec") or {}
-    return any(entry.get("name") == container for kind in _SPECS for entry in spec.get(kind) or ())
+def container_spec(pod: Json, container: str) -> Json | None:
+    """The container in the pod's spec, of any of the three kinds; None if it has none."""
+    return _named(container, pod.get("spec"), _SPECS)
 
 
 def container_status(pod: Json, container: str) -> Json | None:
     """The container's status; None while it has none."""
-    return next((entry for entry in _statuses(pod) if entry.get("name") == container), None)
+    return _named(container, pod.get("status"), _STATUSES)
 
 
-def _statuses(pod: Json) -> Iterator[Json]:
-    status = pod.get("status") or {}
-    for kind in _STATUSES:
-        yield from status.get(kind) or ()
+def _named(container: str, part: Json | None, kinds: Sequence[str]) -> Json | None:
+    entries = (entry for kind in kinds for entry in (part or {}).get(kind) or ())
+    return next((entry for entry in entries if entry.get("name") == container), None)
 
 
 def has_ended(pod: Json, container: str) -> bool:

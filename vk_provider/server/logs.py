@@ -19,7 +19,7 @@ from vk_provider.log import scrub
 from vk_provider.pods.desired import full_name
 from vk_provider.pods.types import Json, LogLine, LogOptions
 from vk_provider.provider import SupportsLogs
-from vk_provider.server.containers import has_container, has_ended, log_refusal
+from vk_provider.server.containers import container_spec, has_ended, log_refusal
 from vk_provider.server.limits import Endpoint
 from vk_provider.server.log_lines import Lines, Read, log_lines, next_batch, stop
 from vk_provider.server.lookup import PodLookup, ServedPod
@@ -96,7 +96,7 @@ class _Logs:
         if served is None:
             raise LogRefusedError(404, f'pod "{path["pod"]}" does not exist')
         target = _Target(served, path["container"])
-        if not has_container(served.pod, target.container):
+        if container_spec(served.pod, target.container) is None:
             name = path["pod"]
             raise LogRefusedError(404, f'container "{target.container}" not found in pod "{name}"')
         kept = served.kept_lines.get(target.container)

@@ -13,7 +13,7 @@ from aiohttp import web
 from vk_provider.pods.ephemeral import NOT_SUPPORTED
 from vk_provider.pods.types import InstanceRef, Json
 from vk_provider.provider import Provider
-from vk_provider.server.containers import container_status, has_container
+from vk_provider.server.containers import container_spec, container_status
 from vk_provider.server.lookup import PodLookup, ServedPod
 
 
@@ -67,7 +67,7 @@ def running_container(served: ServedPod, container: str) -> Instance:
 def container_refusal(pod: Json, container: str) -> str | None:
     """Why nothing can be run in, or attached to, a container now; None if it runs."""
     missing = f'container not found ("{container}")'
-    if not has_container(pod, container):
+    if container_spec(pod, container) is None:
         return missing
     state = (container_status(pod, container) or {}).get("state") or {}
     phase = (pod.get("status") or {}).get("phase")
@@ -80,14 +80,6 @@ def container_refusal(pod: Json, container: str) -> str | None:
         return f"{missing}, {NOT_SUPPORTED}"
     waiting = waits.get("reason")
     return f"{missing}, it is waiting to start{f' ({waiting})' if waiting else ''}"
-
-
-def container_spec(pod: Json, container: str) -> Json:
-    """The container in the pod's spec; empty if it is not there."""
-    spec = pod.get("spec") or {}
-    kinds = ("containers", "initContainers", "ephemeralContainers")
-    entries = (entry for kind in kinds for entry in spec.get(kind) or ())
-    return next((entry for entry in entries if entry.get("name") == container), {})
 
 
 def _uid(pod: Json) -> object:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.loops.bench import CLUSTER, START, Bench, settings
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
+from tests.support.loop_clock import LoopClock
 from tests.support.objects import keyed
 from vk_provider.app import client_ca
 from vk_provider.app.assembly import Assembly
@@ -19,7 +20,6 @@ from vk_provider.app.client_ca import ClientCA
 from vk_provider.app.lookup import Lookup
 from vk_provider.app.read_secret import SecretReader
 from vk_provider.faults import InvalidObjectError, KubeNotFoundError, ProviderError
-from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 

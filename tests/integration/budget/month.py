@@ -15,8 +15,8 @@ from typing import Any, Self
 from tests.integration.budget.load import Guest
 from tests.integration.loops.bench import CLUSTER, NODE, pod, settings
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
+from tests.support.loop_clock import LoopClock
 from vk_provider.app.assembly import Assembly
-from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.spend_saving import save_spend

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient, Object
+from tests.support.loop_clock import LoopClock
 from vk_provider.bursting import gate_state, names
 from vk_provider.bursting.gate_state import GateState
 from vk_provider.bursting.limits import BreakEven, GateLimits, HomecomingLimits
@@ -27,7 +28,6 @@ from vk_provider.controllers.gate import GateController
 from vk_provider.controllers.means import ControllerMeans
 from vk_provider.controllers.prometheus_signal import PrometheusReader
 from vk_provider.kube.events import EventRecorder
-from vk_provider.loops.clock import LoopClock
 from vk_provider.metrics import Metrics
 from vk_provider.settings_bursting_gate import GateSettings
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.controllers.bench import START
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
+from tests.support.loop_clock import LoopClock
 from vk_provider.bursting import names
 from vk_provider.bursting.evacuation import EvacuationLimits
 from vk_provider.bursting.limits import HomecomingLimits
@@ -23,7 +24,6 @@ from vk_provider.controllers.cluster_view import ClusterView
 from vk_provider.controllers.evacuation import Evacuation, EvacuationRules
 from vk_provider.controllers.means import ControllerMeans
 from vk_provider.kube.events import EventRecorder
-from vk_provider.loops.clock import LoopClock
 from vk_provider.metrics import Metrics
 
 pytestmark = pytest.mark.looptime

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
+from tests.support.loop_clock import LoopClock
 from vk_provider.app.assembly import Assembly
 from vk_provider.faults import FieldProblem
-from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.node_lease import NodeLease
 from vk_provider.loops.node_watch import NodeWatch

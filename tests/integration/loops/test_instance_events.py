@@ -11,8 +11,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from tests.support.loop_clock import LoopClock
 from vk_provider.faults import UnavailableError
-from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.instance_events import LONGEST_WAIT_SECONDS, InstanceEvents
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics

@@ -14,8 +14,8 @@ import pytest
 from tests.integration.loops.bench import pod, settings
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
 from tests.integration.steady.backends import BACKENDS, CLUSTER, NODE, Calls, Service
+from tests.support.loop_clock import LoopClock
 from vk_provider.app.assembly import Assembly
-from vk_provider.loops.clock import LoopClock
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 from vk_provider.pods.hints import render_placement

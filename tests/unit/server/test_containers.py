@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.server.containers import has_container, has_ended, log_refusal
+from vk_provider.server.containers import container_spec, has_ended, log_refusal
 
 
 def pod(state: dict[str, Any] | None, last: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def test_no_previous_run() -> None:
 
 def test_containers_of_every_kind_are_found() -> None:
     """Init containers have logs, too."""
-    assert has_container(pod(None), "i")
-    assert not has_container(pod(None), "x")
-    assert not has_container({}, "x")
+    assert container_spec(pod(None), "i") is not None
+    assert container_spec(pod(None), "x") is None
+    assert container_spec({}, "x") is None
 
 
 def test_an_end_is_seen_in_the_phase_or_the_state() -> None:

@@ -8,7 +8,7 @@ import yaml
 from vk_provider.pods.ephemeral import refused_statuses
 from vk_provider.server.portforward import port_refusal
 from vk_provider.server.streaming import no_mapping
-from vk_provider.server.targets import container_refusal, container_spec
+from vk_provider.server.targets import container_refusal
 
 
 def pod(state: dict[str, Any] | None = None, phase: str = "Running") -> dict[str, Any]:
@@ -46,13 +46,6 @@ def test_a_debugger_is_refused_with_a_reason() -> None:
     """Kubernetes lets it be added; nobody starts it."""
     assert "can't add a container" in str(container_refusal(pod({"running": {}}), "debugger"))
     assert container_refusal(pod(), "x") == 'container not found ("x")'
-
-
-def test_a_container_is_found_by_name() -> None:
-    """Of any kind."""
-    assert container_spec(pod(), "c")["tty"] is True
-    assert container_spec(pod(), "debugger") == {"name": "debugger"}
-    assert container_spec(pod(), "x") == {}
 
 
 def test_no_refusal_is_yaml() -> None:
