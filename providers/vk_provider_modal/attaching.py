@@ -11,7 +11,8 @@ from contextlib import aclosing
 
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError
 from vk_provider.pods.types import LogOptions
-from vk_provider.streams import CHUNK_BYTES, AttachRequest, ContainerIO
+from vk_provider.sessions import write_in_chunks
+from vk_provider.streams import AttachRequest, ContainerIO
 from vk_provider_modal.logs import Seen, new_pieces
 from vk_provider_modal.observe import own_exit_code
 from vk_provider_modal.workspace import Workspace
@@ -40,9 +41,7 @@ async def attach(
         async for piece in pieces:
             write = io.write_stdout if piece.source == "stdout" else io.write_stderr
             if request.stdout if piece.source == "stdout" else request.stderr:
-                text = piece.text.encode()
-                for at in range(0, len(text), CHUNK_BYTES):
-                    await write(text[at : at + CHUNK_BYTES])
+                await write_in_chunks(write, piece.text.encode())
     try:
         return own_exit_code(await workspace.result_of(sandbox_id))
     except InstanceNotFoundError:

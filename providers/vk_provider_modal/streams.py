@@ -13,15 +13,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
 from vk_provider.faults import ProviderError
-from vk_provider.streams import CHUNK_BYTES, ContainerIO, ExecRequest, TerminalSize
+from vk_provider.sessions import TerminalSizes, beside, write_in_chunks
+from vk_provider.streams import ContainerIO, ExecRequest
 from vk_provider_modal.client import Start
 from vk_provider_modal.processes import Process
 from vk_provider_modal.workspace import Workspace
 
 MARK = "VK_PROVIDER_EXEC"
-FIRST_SIZE_SECONDS = 0.25
 ENDING_SECONDS = 15.0
-_USUAL = TerminalSize(80, 24)
 # Children have the mark as well. Whoever looks has it as an argument only, not as a variable.
 _END = (
     "for signal in HUP KILL; do for each in /proc/[0-9]*; do "
@@ -43,27 +42,22 @@ class Session:
         self._sandbox_id = sandbox_id
         self._request = request
         self._mark = secrets.token_hex(8)
-        self._sizes: asyncio.Queue[TerminalSize] = asyncio.Queue()
+        self._sizes = TerminalSizes()
 
     async def run(self, io: ContainerIO) -> int:
         """Run the command to its end; its exit code. Cancelled: the command is ended too."""
-        sizing = asyncio.create_task(self._collect_sizes(io))
-        try:
+        sizing = [self._sizes.collect(io)] if self._request.tty else []
+        async with beside(*sizing):
             process = await self._start()
             try:
                 return await self._attend(process, io)
             except asyncio.CancelledError:
                 await self._end()
                 raise
-        finally:
-            await _stop(sizing)
 
     async def _start(self) -> Process:
-        request, size = self._request, None
-        if request.tty:
-            size = _USUAL
-            with suppress(TimeoutError):
-                size = await asyncio.wait_for(self._sizes.get(), FIRST_SIZE_SECONDS)
+        request = self._request
+        size = await self._sizes.first() if request.tty else None
         start = Start(
             request.command,
             {MARK: self._mark},
@@ -75,21 +69,17 @@ class Session:
 
     async def _attend(self, process: Process, io: ContainerIO) -> int:
         request = self._request
-        beside = [asyncio.create_task(self._feed(process, io))]
-        if request.tty:
-            beside.append(asyncio.create_task(self._resize()))
-        try:
-            async with asyncio.TaskGroup() as pumps:
-                if request.stdout:
-                    pumps.create_task(_pump(process.stdout(), io.write_stdout))
-                if request.stderr and not request.tty:
-                    pumps.create_task(_pump(process.stderr(), io.write_stderr))
-                code = await process.wait()
-        except* ProviderError as failures:
-            raise failures.exceptions[0] from None
-        finally:
-            await _stop(*beside)
-        return code
+        resizing = [self._resize()] if request.tty else []
+        async with beside(self._feed(process, io), *resizing):
+            try:
+                async with asyncio.TaskGroup() as pumps:
+                    if request.stdout:
+                        pumps.create_task(_pump(process.stdout(), io.write_stdout))
+                    if request.stderr and not request.tty:
+                        pumps.create_task(_pump(process.stderr(), io.write_stderr))
+                    return await process.wait()
+            except* ProviderError as failures:
+                raise failures.exceptions[0] from None
 
     async def _feed(self, process: Process, io: ContainerIO) -> None:
         if self._request.stdin:
@@ -97,14 +87,9 @@ class Session:
                 await process.write(chunk)
         await process.write_eof()
 
-    async def _collect_sizes(self, io: ContainerIO) -> None:
-        if self._request.tty:
-            async for size in io.resizes():
-                self._sizes.put_nowait(size)
-
     async def _resize(self) -> None:
         while True:
-            size = await self._sizes.get()
+            size = await self._sizes.next()
             with suppress(ProviderError):
                 await self._aside(_RESIZE, str(size.width), str(size.height))
 
@@ -122,15 +107,4 @@ class Session:
 
 async def _pump(chunks: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
     async for chunk in chunks:
-        for at in range(0, len(chunk), CHUNK_BYTES):
-            await write(chunk[at : at + CHUNK_BYTES])
-
-
-async def _stop(*tasks: asyncio.Task[None]) -> None:
-    """End what has become pointless. What went wrong with it no longer matters."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()
+        await write_in_chunks(write, chunk)

@@ -11,7 +11,8 @@ from contextlib import aclosing
 
 from vk_provider.faults import InstanceNotFoundError, NotSupportedError
 from vk_provider.pods.types import InstanceRef, LogOptions
-from vk_provider.streams import CHUNK_BYTES, AttachRequest, ContainerIO
+from vk_provider.sessions import write_in_chunks
+from vk_provider.streams import AttachRequest, ContainerIO
 from vk_provider_runpod.client import RunPodClient
 from vk_provider_runpod.logs import read_logs
 from vk_provider_runpod.stamp import read_mark
@@ -35,9 +36,4 @@ async def attach(
     async with aclosing(read_logs(client, ref.id, options)) as lines:
         async for line in lines:
             if request.stdout:
-                await _write(io, line.text + b"\n")
-
-
-async def _write(io: ContainerIO, text: bytes) -> None:
-    for at in range(0, len(text), CHUNK_BYTES):
-        await io.write_stdout(text[at : at + CHUNK_BYTES])
+                await write_in_chunks(io.write_stdout, line.text + b"\n")

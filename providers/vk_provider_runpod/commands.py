@@ -17,15 +17,14 @@ import asyncssh
 
 from vk_provider.faults import ProviderError, UnavailableError
 from vk_provider.pods.types import InstanceRef
-from vk_provider.streams import CHUNK_BYTES, ContainerIO, ExecRequest, TerminalSize
+from vk_provider.sessions import TerminalSizes, beside
+from vk_provider.streams import CHUNK_BYTES, ContainerIO, ExecRequest
 from vk_provider_runpod import remote_shell
 from vk_provider_runpod.ssh import Connections, spoken
 
-FIRST_SIZE_SECONDS = 0.25
 ENDING_SECONDS = 8.0
 WINDOW_BYTES = 1 << 20
 TERM = "xterm-256color"
-_USUAL = TerminalSize(80, 24)
 _SIGNALLED = 128
 
 _Process = asyncssh.SSHClientProcess[bytes]
@@ -39,12 +38,12 @@ class Session:
         self._ref = ref
         self._request = request
         self._mark = secrets.token_hex(8)
-        self._sizes: asyncio.Queue[TerminalSize] = asyncio.Queue()
+        self._sizes = TerminalSizes()
 
     async def run(self, io: ContainerIO) -> int:
         """Run the command to its end; its exit code. Cancelled: the command is ended too."""
-        sizing = asyncio.create_task(self._collect_sizes(io))
-        try:
+        sizing = [self._sizes.collect(io)] if self._request.tty else []
+        async with beside(*sizing):
             line = remote_shell.enter(self._request.command, self._mark)
             options = await self._options()
             container = self._request.container
@@ -58,8 +57,6 @@ class Session:
                     if not is_over:
                         await self._end()
                 return code
-        finally:
-            await _stop(sizing)
 
     async def _options(self) -> dict[str, Any]:
         request = self._request
@@ -71,27 +68,22 @@ class Session:
         }
         if not request.tty:
             return streams
-        size = _USUAL
-        with suppress(TimeoutError):
-            size = await asyncio.wait_for(self._sizes.get(), FIRST_SIZE_SECONDS)
+        size = await self._sizes.first()
         return {**streams, "term_type": TERM, "term_size": (size.width, size.height)}
 
     async def _attend(self, process: _Process, io: ContainerIO) -> int:
         request = self._request
-        beside = [asyncio.create_task(self._feed(process, io))]
-        if request.tty:
-            beside.append(asyncio.create_task(self._resize(process)))
-        try:
-            async with asyncio.TaskGroup() as pumps:
-                if request.stdout:
-                    pumps.create_task(self._pump(process.stdout, io.write_stdout))
-                if request.stderr and not request.tty:
-                    pumps.create_task(self._pump(process.stderr, io.write_stderr))
-                await process.wait_closed()
-        except* ProviderError as failures:
-            raise failures.exceptions[0] from None
-        finally:
-            await _stop(*beside)
+        resizing = [self._resize(process)] if request.tty else []
+        async with beside(self._feed(process, io), *resizing):
+            try:
+                async with asyncio.TaskGroup() as pumps:
+                    if request.stdout:
+                        pumps.create_task(self._pump(process.stdout, io.write_stdout))
+                    if request.stderr and not request.tty:
+                        pumps.create_task(self._pump(process.stderr, io.write_stderr))
+                    await process.wait_closed()
+            except* ProviderError as failures:
+                raise failures.exceptions[0] from None
         return self._code(process)
 
     def _code(self, process: _Process) -> int:
@@ -125,14 +117,9 @@ class Session:
             if not self._request.tty:
                 process.stdin.write_eof()
 
-    async def _collect_sizes(self, io: ContainerIO) -> None:
-        if self._request.tty:
-            async for size in io.resizes():
-                self._sizes.put_nowait(size)
-
     async def _resize(self, process: _Process) -> None:
         while True:
-            size = await self._sizes.get()
+            size = await self._sizes.next()
             with suppress(OSError, asyncssh.Error):
                 process.change_terminal_size(size.width, size.height)
 
@@ -147,13 +134,3 @@ class Session:
                 ) as ending,
             ):
                 await ending.wait_closed()
-
-
-async def _stop(*tasks: asyncio.Task[None]) -> None:
-    """End what has become pointless. What went wrong with it no longer matters."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()
