@@ -28,9 +28,14 @@ from vk_provider.secrets import SecretKeyRef, SecretSource
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\[\d+\])?")
 _SECRET_KEY = re.compile(r"(?i)key|token|password|passwd|secret|credential")
+_WORD = re.compile(r"[A-Za-z]{1,16}")
+# Whoever puts a key or a password into an address puts it there.
+_TELLING_URL = re.compile(r"://[^/]*@|://.*\?")
 _LONGEST_SHOWN = 60
 _ENDLESS = 10**60
 _LARGEST = sys.float_info.max  # infinities and YAML's whole numbers without end are above it
+_HIGHEST = 2**63 - 1
+_LONGEST_SECONDS = 10**9  # thirty years: much later no calendar goes, and a deadline is a date
 _HOW_TO_GIVE_A_SECRET = (
     "allowed: {file: PATH}, {env: VARIABLE} or {secretKeyRef: {name: NAME, key: KEY}}"
 )
@@ -64,11 +69,11 @@ def join_path(path: str, key: str) -> str:
 
 def show(value: object) -> str:
     """A found value as a person wrote it, cut where it is long."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, str):
+        if _TELLING_URL.search(value):
+            return "a URL with a password or a query (not shown)"
         # One problem is one line, and a terminal obeys what it is shown.
         cut = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}…"
         plain = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
@@ -95,10 +100,13 @@ class _Level:
         self.problems = problems
         self._asked: list[str] = []
         self._values: dict[str, Any] = {}
+        self._is_secret = _SECRET_KEY.search(path.rpartition(".")[2]) is not None
         if isinstance(value, Mapping):
             self._values = {str(key): entry for key, entry in value.items()}
         elif value is not None:
-            shown = "a value" if _SECRET_KEY.search(path.rpartition(".")[2]) else show(value)
+            # A text may be the secret that should stand somewhere in this mapping.
+            is_text = isinstance(value, str) and value
+            shown = "a value" if self._is_secret else "a text" if is_text else show(value)
             self.problems.append(FieldProblem(path, f"found {shown}, allowed: a mapping"))
 
     def at(self, key: str) -> str:
@@ -125,7 +133,8 @@ class _Level:
 
     def wrong(self, key: str, value: object, allowed: str) -> None:
         """Report what was found at a key and what is allowed there."""
-        shown = "a value (not shown)" if _SECRET_KEY.search(key) else show(value)
+        is_secret = self._is_secret or _SECRET_KEY.search(key)
+        shown = "a value (not shown)" if is_secret else show(value)
         self.refuse(key, f"found {shown}, allowed: {allowed}")
 
     def done(self) -> None:
@@ -135,6 +144,9 @@ class _Level:
                 continue
             near = nearest(key, self._asked)
             valid = f"valid: {', '.join(sorted(self._asked))}"
+            if self._is_secret and not _WORD.fullmatch(key):
+                self.problems.append(FieldProblem(self.path, f"unknown key (not shown); {valid}"))
+                continue
             self.refuse(
                 key, f'unknown key; did you mean "{near}"?' if near else f"unknown key; {valid}"
             )
@@ -196,6 +208,7 @@ class Fields(_Level):
         if (
             isinstance(value, int)
             and not isinstance(value, bool)
+            and abs(value) <= _HIGHEST
             and _within(value, minimum, maximum)
         ):
             return value
@@ -209,8 +222,10 @@ class Fields(_Level):
         minimum: float | None = None,
         maximum: float | None = None,
     ) -> float | _Fallback:
-        """A number within the bounds; ``default`` may be None."""
+        """A number within the bounds; ``default`` may be None. Seconds are always bounded."""
         value = self.take(key)
+        if maximum is None and key.endswith("Seconds"):
+            maximum = _LONGEST_SECONDS
         if value is None:
             return default
         if _is_number(value) and abs(value) <= _LARGEST and _within(value, minimum, maximum):

@@ -6,7 +6,9 @@ and standard error (complaints).
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -14,6 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
+# Control and direction characters, but for line ends and tabs; results have emphasis of their own.
+_UNTAMED = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_UNPAINTED = rf"(?!\x1b\[(?:[012]|3[12])m){_UNTAMED}"
 _NARROWEST, _USUAL, _WIDEST = 60, 100, 110
 
 
@@ -78,14 +85,22 @@ def fill_in_streams() -> None:
                 os.close(number)
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal of another alphabet shows codes instead of what it lacks.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def say(text: str) -> None:
     """One piece of a command's result."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{_tame(text, _UNPAINTED)}\n")
 
 
 def complain(text: str) -> None:
     """What went wrong, if anybody can hear it."""
     with suppress(OSError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{_tame(text, _UNTAMED)}\n")
+
+
+def _tame(text: str, untamed: str) -> str:
+    """What came out of a file, as it can be shown: a terminal obeys what it is sent."""
+    return re.sub(untamed, lambda found: found[0].encode("unicode_escape").decode(), text)

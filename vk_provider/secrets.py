@@ -7,6 +7,7 @@ use, so that a rotated file or Secret is picked up without a restart.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from vk_provider.log import redact
 ReadSecret = Callable[[str, str, str], Awaitable[str]]
 """``(namespace, name, key) -> value`` of a Secret in the home cluster; raises ``KubeError``."""
 
+_SHORTEST_KEY = 16
 _SERVICE_ACCOUNT_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -46,9 +48,9 @@ class SecretSource:
 
     def __str__(self) -> str:
         if self.file is not None:
-            return f"file {self.file}"
+            return f"file {_shown(self.file)}"
         if self.env is not None:
-            return f"environment variable {self.env}"
+            return f"environment variable {_shown(self.env)}"
         ref = self.secret_key_ref
         if ref is None:
             return "nowhere"
@@ -93,6 +95,12 @@ class SecretSource:
             raise DeniedError(f"{self} can't be read: {error}") from error
         except KubeError as error:
             raise UnavailableError(f"{self} can't be read now: {error}") from error
+
+
+def _shown(place: str) -> str:
+    """The name of a place, but for one that looks like the secret itself, put there by mistake."""
+    is_telling = len(place) >= _SHORTEST_KEY and "/" not in place and re.search(r"[0-9]", place)
+    return "(its name is not shown, since it looks like a secret)" if is_telling else place
 
 
 def own_namespace() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vk_provider.doubts import GPU_RESOURCES, either, misspelt_device, resembling
 from vk_provider.faults import FieldProblem
-from vk_provider.fields import Fields, join_path
+from vk_provider.fields import Fields, join_path, show
 from vk_provider.quantities import parse
 from vk_provider.settings import PROVIDER_TAINT, BackendSettings, NodeSettings, Taint
 from vk_provider.settings_blocks import (
@@ -91,7 +91,7 @@ def _capacity(spec: Fields) -> Mapping[str, str]:
     for resource, text in capacity.items():
         path = join_path(spec.at("capacity"), resource)
         if (wrong := _quantity_problem(resource, text)) is not None:
-            spec.problems.append(FieldProblem(path, f'found "{text}", allowed: {wrong}'))
+            spec.problems.append(FieldProblem(path, f"found {show(text)}, allowed: {wrong}"))
         if (wrong := _resource_problem(resource)) is not None:
             spec.problems.append(FieldProblem(path, wrong))
         elif (doubt := misspelt_device(path, resource)) is not None:
@@ -130,10 +130,10 @@ def _labels(spec: Fields, name: str) -> Mapping[str, str]:
         if not re.fullmatch(_QUALIFIED_NAME, key):
             spec.problems.append(FieldProblem(path, "not a label's key: allowed: [PREFIX/]NAME"))
         elif fixed.get(key, value) != value:
-            message = f'found "{value}", allowed: "{fixed[key]}" (it identifies the node)'
+            message = f'found {show(value)}, allowed: "{fixed[key]}" (it identifies the node)'
             spec.problems.append(FieldProblem(path, message))
         elif not re.fullmatch(_LABEL_VALUE, value):
-            message = f'found "{value}", allowed: at most 63 letters, digits, -, _ and .'
+            message = f"found {show(value)}, allowed: at most 63 letters, digits, -, _ and ."
             spec.problems.append(FieldProblem(path, message))
     return labels
 

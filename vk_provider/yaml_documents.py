@@ -17,6 +17,8 @@ from typing import Any, cast
 import yaml
 from yaml.constructor import ConstructorError
 
+# A password may begin with *, & or !: then PyYAML takes it for a name, and shows it.
+_NAMED_THERE = re.compile(r"(alias|anchor|for the tag|tag handle) '(?!tag:yaml\.org)[^']*'")
 _STEP = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
 
 
@@ -112,8 +114,14 @@ def parse_documents(file: str, text: str, complaints: list[Complaint]) -> list[D
 
 def _syntax_complaint(file: str, error: yaml.MarkedYAMLError) -> Complaint:
     mark = error.problem_mark or error.context_mark
-    words = ", ".join(part for part in (error.context, error.problem, error.note) if part)
+    parts = (part for part in (error.context, error.problem, error.note) if part)
+    words = without_names(", ".join(parts))
     return Complaint(file, mark.line + 1 if mark else 0, f"not YAML: {words}")
+
+
+def without_names(words: str) -> str:
+    """PyYAML's words without the aliases, anchors and tags that it found, which may be secrets."""
+    return _NAMED_THERE.sub(r"\1 (put it in quotes if it is a text)", words)
 
 
 def _keys_given_twice(root: yaml.Node) -> Iterator[tuple[int, str]]:

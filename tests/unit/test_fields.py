@@ -94,6 +94,19 @@ def test_what_is_absent_has_its_default() -> None:
         (lambda b: b.integer("n", 1, 0, 6), "n: found 7, allowed: a whole number from 0 to 6"),
         (lambda b: b.integer("yes", 1), "yes: found true, allowed: a whole number"),
         (lambda b: b.number("nan", 1.0), "nan: found nan, allowed: a number"),
+        (
+            lambda b: b.number("waitSeconds", 1.0, 0),
+            "waitSeconds: found 1e+12, allowed: a number from 0 to 1000000000",
+        ),
+        (
+            lambda b: b.integer("far", 1, 0),
+            "far: found 10000000000000000000, allowed: a whole number of at least 0",
+        ),
+        (
+            lambda b: b.text("url", choices=("A",)),
+            "url: found a URL with a password or a query (not shown), allowed: A",
+        ),
+        (lambda b: b.child("k"), "k: found a text, allowed: a mapping"),
         (lambda b: b.number("half", 1.0, 1), "half: found 0.5, allowed: a number of at least 1"),
         (lambda b: b.boolean("n", False), "n: found 7, allowed: true, false"),
         (lambda b: b.texts("k"), 'k: found "a", allowed: a list of texts'),
@@ -115,6 +128,9 @@ def test_a_wrong_field_says_what_was_found_and_what_is_allowed(read: Any, proble
             "yes": True,
             "nan": float("nan"),
             "half": 0.5,
+            "waitSeconds": 1e12,
+            "far": 10**19,
+            "url": "https://h/x?key=abc",
             "list": ["a", 2],
             "words": ["x"],
             "map": {"a/b": 7},
@@ -174,13 +190,21 @@ def test_a_secret_in_the_configuration_is_refused_without_showing_it(value: obje
 
 def test_a_value_under_a_secret_looking_key_is_never_shown() -> None:
     """A person who mistakes the type of `token` must not find it in a log."""
-    block = fields({"token": "abc", "password": {"x": 1}})
+    more = {"token2": {"env": "abc-1"}, "key3": {"file": ["abc"]}, "key4": {"abc1": None}}
+    block = fields({"token": "abc", "password": {"x": 1}, **more})
 
     block.integer("token", 1)
     block.text("password")
     Fields("abc", "spec.apiKey", block.problems)
 
+    block.secret("token2")
+    block.secret("key3")
+    block.secret("key4")
+
     assert "abc" not in str(said(block))
+    assert said(block)[-1] == "spec.config.key4: unknown key (not shown); valid: env, file, " + (
+        "secretKeyRef"
+    )
 
 
 def test_a_missing_secret_is_a_problem_of_its_own_kind() -> None:

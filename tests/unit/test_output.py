@@ -72,3 +72,13 @@ def test_results_and_complaints_have_their_streams(capsys: pytest.CaptureFixture
     complain("trouble")
 
     assert capsys.readouterr() == ("result\n", "trouble\n")
+
+
+def test_a_terminal_is_not_told_what_a_file_wants(capsys: pytest.CaptureFixture[str]) -> None:
+    """Escape codes and turned directions are shown; our own emphasis is not touched."""
+    say(Style(colour=True).bad("a\x1b[2J\u202eb\r\ud800\té"))
+    complain("\x1b]0;title\x07\x1b[31m")
+
+    out, err = capsys.readouterr()
+    assert out == "\x1b[31ma\\x1b[2J\\u202eb\\r\\ud800\té\x1b[0m\n"
+    assert err == "\\x1b]0;title\\x07\\x1b[31m\n"

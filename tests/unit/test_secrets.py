@@ -143,3 +143,14 @@ async def test_the_value_is_in_no_representation(tmp_path: Path) -> None:
     await source.read()
 
     assert "hidden-value" not in repr(source) + str(source)
+
+
+@pytest.mark.parametrize(
+    "source", [SecretSource(env="rpa_1A2B3C4D5E6F7G8H"), SecretSource(file="rpa_1A2B3C4D5E6F7G8H")]
+)
+async def test_a_secret_in_the_place_of_its_name_is_not_shown(source: SecretSource) -> None:
+    """``{env: rpa_…}`` is soon written, and its complaint is pasted anywhere."""
+    with pytest.raises(DeniedError, match="looks like a secret") as caught:
+        await source.read()
+
+    assert "rpa_" not in str(caught.value)

@@ -26,6 +26,7 @@ from vk_provider.faults import ConfigError
 from vk_provider.fields import show
 from vk_provider.kube.identity import Credentials, Loaded, Source, in_cluster
 from vk_provider.kube.tls_material import TlsMaterial
+from vk_provider.yaml_documents import without_names
 
 __all__ = ["Credentials", "load_credentials"]
 
@@ -191,8 +192,10 @@ def _yaml_of(path: Path) -> Any:
         # PyYAML's own words show the line, which may hold a token.
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else str(path)
-        what = getattr(error, "problem", None) or "it can't be read"
+        what = without_names(getattr(error, "problem", None) or "it can't be read")
         raise ConfigError([f"kubeconfig {place}: not YAML: {what}"]) from error
+    except RecursionError as error:
+        raise ConfigError([f"kubeconfig {path}: nested too deeply"]) from error
 
 
 def _without_entries(words: str) -> str:

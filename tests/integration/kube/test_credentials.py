@@ -259,12 +259,23 @@ async def test_an_entry_of_another_shape_is_one_sentence_without_a_secret(
     assert SECRET not in str(caught.value)
 
 
-async def test_a_kubeconfig_that_is_no_yaml_does_not_show_its_lines(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"users:\n- {{name: u, user: {{token: {SECRET}}}: x]\n", ":2: not YAML"),
+        (f"users:\n- {{name: u, user: {{token: *{SECRET}}}}}\n", ":2: not YAML"),
+        (f"users:\n- {{name: u, user: {{token: !{SECRET} x}}}}\n", ":2: not YAML"),
+        ("[" * 2000, ": nested too deeply"),
+    ],
+)
+async def test_a_kubeconfig_that_is_no_yaml_does_not_show_its_lines(
+    text: str, expected: str, tmp_path: Path
+) -> None:
     """The broken line may hold a token."""
     path = tmp_path / "config"
-    path.write_text(f"users:\n- {{name: u, user: {{token: {SECRET}}}: x]\n")
+    path.write_text(text)
 
-    with pytest.raises(ConfigError, match=f"{path}:2: not YAML") as caught:
+    with pytest.raises(ConfigError, match=f"{path}{expected}") as caught:
         await load_credentials(path)
     assert SECRET not in str(caught.value)
 
