@@ -135,13 +135,15 @@ def test_an_instance_that_ended_without_a_container_is_lost() -> None:
 
 
 def test_a_kubelets_own_word_for_a_refusal_is_kept() -> None:
-    """Alerts and people know it."""
+    """Alerts and people know it. A backend's word for anything else is none of theirs."""
     seen = instance(ENDED, ended_by=EndCause.REFUSED, reason="SysctlForbidden", message="no")
 
     verdict = judge(pod_of("Never"), seen, restarts_in_place=True)
 
     assert verdict is not None
     assert (verdict.reason, verdict.message) == ("SysctlForbidden", "no")
+    lost = instance(ENDED, ended_by=EndCause.LOST, reason="HostGone", message="no")
+    assert judge(pod_of("Never"), lost, restarts_in_place=True) == failed("ProviderLost", "no")
 
 
 @pytest.mark.parametrize(
