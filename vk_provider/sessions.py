@@ -1,6 +1,7 @@
-"""What a provider's exec and attach are made of, whatever its backend speaks.
+"""What streams of a provider are made of, whatever its backend speaks.
 
-Fed by providers with the client's side of a stream; rests on nothing but the event loop.
+Fed by providers with the client's side of a stream, and by those who read from providers; rests on
+nothing but the event loop.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from vk_provider.streams import CHUNK_BYTES, ContainerIO, TerminalSize
 
 FIRST_SIZE_SECONDS = 0.25
 USUAL_SIZE = TerminalSize(80, 24)
+
+Item = TypeVar("Item")
 
 
 @asynccontextmanager
@@ -27,6 +30,23 @@ async def beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def closing(iterator: AsyncIterator[Item]) -> AsyncIterator[AsyncIterator[Item]]:
+    """Read within the block, then let go of what gave the items."""
+    try:
+        yield iterator
+    finally:
+        await close(iterator)
+
+
+async def close(iterator: AsyncIterator[Any]) -> None:
+    """Let go of an iterator. The seam asks for no more than one; nearly all are generators, which
+    can be closed."""
+    aclose = getattr(iterator, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 async def write_in_chunks(write: Callable[[bytes], Awaitable[None]], payload: bytes) -> None:

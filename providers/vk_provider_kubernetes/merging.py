@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TypeVar
 
+from vk_provider.sessions import close
+
 T = TypeVar("T")
 _ROOM = 64
 
@@ -39,9 +41,7 @@ async def _pump(stream: AsyncIterator[T], queue: asyncio.Queue[T]) -> None:
         async for item in stream:
             await queue.put(item)
     finally:
-        aclose = getattr(stream, "aclose", None)
-        if aclose is not None:
-            await aclose()
+        await close(stream)
 
 
 async def _stopped(tasks: Sequence[asyncio.Task[object]]) -> None:

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import yaml
 
 from tests.rig import builds
 from tests.rig.access import ADMIN_GROUP, KubectlError
 from tests.rig.control_plane import ControlPlane
 from tests.rig.pki import Pair
-from tests.rig.polling import eventually
+from tests.rig.polling import answers, eventually
 from tests.rig.processes import ProcessError
 
 NAME = "kueue"
@@ -203,7 +202,7 @@ async def _start(
 async def _until_ready(bed: ControlPlane, url: str) -> None:
     ended = asyncio.create_task(bed.wait(NAME))
     ready = asyncio.create_task(
-        eventually(lambda: _answers(url), "Kueue ready", seconds=_START_SECONDS)
+        eventually(lambda: answers(url), "Kueue ready", seconds=_START_SECONDS)
     )
     try:
         await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
@@ -214,11 +213,3 @@ async def _until_ready(bed: ControlPlane, url: str) -> None:
         for task in (ended, ready):
             task.cancel()
         await asyncio.gather(ended, ready, return_exceptions=True)
-
-
-async def _answers(url: str) -> bool:
-    try:
-        async with aiohttp.ClientSession() as session, session.get(url) as response:
-            return response.status == 200
-    except aiohttp.ClientError:
-        return False

@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import aiohttp
+
 Result = TypeVar("Result")
 
 
@@ -29,3 +31,12 @@ async def eventually(
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not within {seconds:g} s; last answer: {answer!r}")
         await asyncio.sleep(interval)
+
+
+async def answers(url: str) -> bool:
+    """Whether a GET is answered with 200. For a probe: nobody listens, that is no."""
+    try:
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            return response.status == 200
+    except aiohttp.ClientError:
+        return False

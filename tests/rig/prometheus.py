@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 
 from tests.rig import debian
-from tests.rig.polling import eventually
+from tests.rig.polling import answers, eventually
 from tests.rig.processes import Processes
 
 NAME = "prometheus"
@@ -69,7 +69,7 @@ async def prometheus(
         ],
     )
     try:
-        await eventually(lambda: _answers(f"{url}/-/ready"), "Prometheus ready", interval=0.2)
+        await eventually(lambda: answers(f"{url}/-/ready"), "Prometheus ready", interval=0.2)
         yield url
     finally:
         await bed.stop(NAME)
@@ -85,11 +85,3 @@ async def ask(url: str, query: str) -> list[dict[str, Any]]:
     if answer["status"] != "success":
         raise ValueError(f"{answer['errorType']}: {answer['error']}: {query}")
     return list(answer["data"]["result"])
-
-
-async def _answers(url: str) -> bool:
-    try:
-        async with aiohttp.ClientSession() as session, session.get(url) as response:
-            return response.status == 200
-    except aiohttp.ClientError:
-        return False

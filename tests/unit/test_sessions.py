@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from vk_provider.sessions import USUAL_SIZE, TerminalSizes, beside, write_in_chunks
+from vk_provider.sessions import USUAL_SIZE, TerminalSizes, beside, close, closing, write_in_chunks
 from vk_provider.streams import CHUNK_BYTES, TerminalSize
 
 FIRST, SECOND = TerminalSize(120, 40), TerminalSize(100, 30)
@@ -32,6 +32,16 @@ class Client:
     async def resizes(self) -> AsyncIterator[TerminalSize]:
         for size in self.sizes:
             yield size
+
+
+class Numbers:
+    """The least that is an iterator."""
+
+    def __aiter__(self) -> Numbers:
+        return self
+
+    async def __anext__(self) -> int:
+        return 1
 
 
 async def test_what_is_beside_a_block_ends_with_it() -> None:
@@ -62,6 +72,24 @@ async def test_nothing_may_be_beside_a_block() -> None:
     """A session without a terminal has no sizes to follow."""
     async with beside():
         pass
+
+
+async def test_what_was_read_from_is_let_go() -> None:
+    """Also in the middle; an iterator that can't be closed is left as it is."""
+    ended: list[str] = []
+
+    async def endless() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            ended.append("endless")
+
+    async with closing(endless()) as items:
+        assert await anext(items) == 1
+    await close(Numbers())
+
+    assert ended == ["endless"]
 
 
 async def test_much_is_written_piece_by_piece() -> None:

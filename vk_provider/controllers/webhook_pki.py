@@ -19,7 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from vk_provider.bursting.serving_certificates import Held
 from vk_provider.pods.types import Json
-from vk_provider.server.certificate import ServingPair, alternative_names, key_pem
+from vk_provider.server.certificate import ServingPair, alternative_names, key_pem, key_usage
 
 AUTHORITY_LIFE = timedelta(days=365)
 SERVING_LIFE = timedelta(days=90)
@@ -147,7 +147,7 @@ def _authority(now: datetime) -> tuple[bytes, bytes]:
     # Two authorities of one name in a bundle would be taken for one.
     name = f"vk-provider-webhook-ca {now:%Y-%m-%dT%H:%M:%S.%f}"
     subject = _subject(name)
-    usage = _usage(certificates=True)
+    usage = key_usage(certificates=True)
     builder = _builder(subject, subject, key, now, AUTHORITY_LIFE)
     certificate = (
         builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
@@ -166,7 +166,7 @@ def _signed(
     alternatives = alternative_names(names[1:], names[0])
     certificate = (
         builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
-        .add_extension(_usage(certificates=False), True)
+        .add_extension(key_usage(certificates=False), True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
         .add_extension(x509.SubjectAlternativeName(alternatives), False)
         # By its key, since several authorities are believed while they change.
@@ -208,17 +208,3 @@ def _builder(
 
 def _subject(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _usage(*, certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=certificates,
-        crl_sign=certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )

@@ -48,7 +48,7 @@ def self_signed(node_name: str, names: Sequence[str], now: datetime) -> ServingP
     )
     extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
         (x509.BasicConstraints(ca=False, path_length=None), True),
-        (_usage(), True),
+        (key_usage(certificates=False), True),
         (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
         (x509.SubjectAlternativeName(alternative_names(names, node_name)), False),
         (x509.SubjectKeyIdentifier.from_public_key(public), False),
@@ -99,15 +99,16 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _usage() -> x509.KeyUsage:
+def key_usage(*, certificates: bool) -> x509.KeyUsage:
+    """Signing connections, or ``certificates`` and what revokes them as well."""
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,
         key_agreement=False,
-        key_cert_sign=False,
-        crl_sign=False,
+        key_cert_sign=certificates,
+        crl_sign=certificates,
         encipher_only=False,
         decipher_only=False,
     )

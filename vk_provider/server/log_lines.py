@@ -14,6 +14,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from vk_provider.pods.types import LogLine, LogOptions
+from vk_provider.sessions import close
 from vk_provider.wire.logs import Joint, LogPipe, Tail
 
 Read = Callable[[LogOptions], AsyncIterator[LogLine]]
@@ -130,9 +131,7 @@ class _Intake:
     async def close(self) -> None:
         """Let go of the source."""
         await stop(self._filling)
-        close = getattr(self._lines, "aclose", None)
-        if close is not None:
-            await close()
+        await close(self._lines)
 
     async def _fill(self) -> None:
         async for line in self._lines:

@@ -20,10 +20,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext, suppress
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -37,6 +37,7 @@ from vk_provider.faults import (
 )
 from vk_provider.pods.types import InstancePhase, InstanceRef, LogLine, LogOptions, Terminated
 from vk_provider.provider import SupportsLogs, SupportsOffers, SupportsWatch
+from vk_provider.sessions import closing
 from vk_provider.testing.builders import make_stamp
 from vk_provider.testing.contract_money import MoneyContract
 from vk_provider.testing.contract_rig import (
@@ -52,8 +53,6 @@ from vk_provider.testing.contract_rig import (
 from vk_provider.testing.contract_streams import CAPABILITY_CONTRACTS
 
 __all__ = ["ContractBackend", "ContractRig", "CreateFailure", "ListFailure", "ProviderContract"]
-
-_Item = TypeVar("_Item")
 
 
 class _Creating:
@@ -427,7 +426,7 @@ class _Capabilities:
         """An observation that was pushed equals the one that is listed."""
         if not isinstance(rig.provider, SupportsWatch):
             return
-        async with _closing(rig.provider.watch_instances()) as changes:
+        async with closing(rig.provider.watch_instances()) as changes:
             ref = await rig.running(rig.pod())
 
             async with asyncio.timeout(30):
@@ -458,20 +457,9 @@ class ProviderContract(_Creating, _Deleting, _Listing, _Explaining, _Capabilitie
         raise NotImplementedError(f"{type(self).__name__} must override the fixture `rig`")
 
 
-@asynccontextmanager
-async def _closing(iterator: AsyncIterator[_Item]) -> AsyncIterator[AsyncIterator[_Item]]:
-    try:
-        yield iterator
-    finally:
-        # The seam asks for an iterator only; nearly all of them are generators.
-        aclose = getattr(iterator, "aclose", None)
-        if aclose is not None:
-            await aclose()
-
-
 async def _logs(rig: ContractRig, ref: InstanceRef, **options: Any) -> list[LogLine]:
     assert isinstance(rig.provider, SupportsLogs)
-    async with _closing(rig.provider.read_logs(ref, "main", LogOptions(**options))) as lines:
+    async with closing(rig.provider.read_logs(ref, "main", LogOptions(**options))) as lines:
         return [line async for line in lines]
 
 

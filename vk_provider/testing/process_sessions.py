@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Self, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Self
 
 from vk_provider.pods.types import Terminated
+from vk_provider.sessions import closing
 from vk_provider.streams import AttachRequest, ContainerIO, ExecRequest
 from vk_provider.testing.process_container import Container, handed_over
 from vk_provider.testing.process_guests import Guest
@@ -23,7 +24,6 @@ from vk_provider.testing.process_pipe import Pipe, resize
 _FIRST_SIZE_SECONDS = 0.05
 _HANG_UP_SECONDS = 1.0
 
-_Item = TypeVar("_Item")
 _Write = Callable[[bytes], Awaitable[None]]
 _Work = Coroutine[Any, Any, None]
 
@@ -144,7 +144,7 @@ async def _copy_out(pipe: Pipe, write: _Write) -> None:
 async def _copy_in(io: ContainerIO, pipe: Pipe, *, closes: bool) -> None:
     # A process that reads no more is no fault: it has what it wanted.
     with suppress(OSError):
-        async with _closing(io.stdin()) as chunks:
+        async with closing(io.stdin()) as chunks:
             async for chunk in chunks:
                 await pipe.write(chunk)
     if closes:
@@ -161,7 +161,7 @@ async def _first_size(beside: _Beside, terminal: Pipe, io: ContainerIO) -> None:
 
 
 async def _follow_sizes(terminal: Pipe, io: ContainerIO, known: asyncio.Event) -> None:
-    async with _closing(io.resizes()) as sizes:
+    async with closing(io.resizes()) as sizes:
         async for size in sizes:
             if terminal.is_open:
                 resize(terminal.fd, size)
@@ -228,14 +228,3 @@ class _Beside:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-@asynccontextmanager
-async def _closing(iterator: AsyncIterator[_Item]) -> AsyncIterator[AsyncIterator[_Item]]:
-    try:
-        yield iterator
-    finally:
-        # The seam asks for an iterator only; nearly all of them are generators.
-        aclose = getattr(iterator, "aclose", None)
-        if aclose is not None:
-            await aclose()
