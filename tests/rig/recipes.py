@@ -7,6 +7,7 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 DEFAULT_KUBE_VERSION = "1.36.3"
 ETCD_VERSION = "3.6.16"
@@ -117,56 +118,46 @@ def _release(name: str, version: str, programs: dict[str, str]) -> Recipe:
     )
 
 
+def _single(name: str, version: str, module: str, package: str = "", **more: Any) -> Recipe:
+    """One program, whose ``package`` is a folder of its module."""
+    return Recipe(name, module, version, {name: module + package}, **more)
+
+
 _OTHERS = {
-    "etcd": Recipe(
-        name="etcd",
-        module="go.etcd.io/etcd/server/v3",
-        version=ETCD_VERSION,
-        programs={"etcd": "go.etcd.io/etcd/server/v3"},
-    ),
-    "kwok": Recipe(
-        name="kwok",
-        module="sigs.k8s.io/kwok",
-        version=KWOK_VERSION,
-        programs={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
-        files=("kustomize/stage",),
-    ),
-    "coredns": Recipe(
-        name="coredns",
-        module="github.com/coredns/coredns",
-        version=COREDNS_VERSION,
-        programs={"coredns": "github.com/coredns/coredns"},
-    ),
-    "metrics-server": Recipe(
-        name="metrics-server",
-        module="sigs.k8s.io/metrics-server",
-        version=METRICS_SERVER_VERSION,
-        programs={"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"},
-    ),
-    "kueue": Recipe(
-        name="kueue",
-        module="sigs.k8s.io/kueue",
-        version=KUEUE_VERSION,
-        programs={"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
-        files=("config/components/crd/bases", "config/components/webhook"),
-    ),
-    "descheduler": Recipe(
-        name="descheduler",
-        module="sigs.k8s.io/descheduler",
-        version=DESCHEDULER_VERSION,
-        programs={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"},
-        # Else it can't tell which Kubernetes it is for, and says so at every start.
-        ldflags=f"-s -w -X sigs.k8s.io/descheduler/pkg/version.version=v{DESCHEDULER_VERSION}",
-        replaced={"k8s.io/kube-openapi": "v0.0.0-20260512234627-ef417d054102"},
-    ),
-    "virtual-kubelet": Recipe(
-        name="virtual-kubelet",
-        module="github.com/virtual-kubelet/virtual-kubelet",
-        version=VIRTUAL_KUBELET_VERSION,
-        programs={
-            "virtual-kubelet": "github.com/virtual-kubelet/virtual-kubelet/cmd/virtual-kubelet"
-        },
-    ),
+    recipe.name: recipe
+    for recipe in (
+        _single("etcd", ETCD_VERSION, "go.etcd.io/etcd/server/v3"),
+        _single("kwok", KWOK_VERSION, "sigs.k8s.io/kwok", "/cmd/kwok", files=("kustomize/stage",)),
+        _single("coredns", COREDNS_VERSION, "github.com/coredns/coredns"),
+        _single(
+            "metrics-server",
+            METRICS_SERVER_VERSION,
+            "sigs.k8s.io/metrics-server",
+            "/cmd/metrics-server",
+        ),
+        _single(
+            "kueue",
+            KUEUE_VERSION,
+            "sigs.k8s.io/kueue",
+            "/cmd/kueue",
+            files=("config/components/crd/bases", "config/components/webhook"),
+        ),
+        _single(
+            "descheduler",
+            DESCHEDULER_VERSION,
+            "sigs.k8s.io/descheduler",
+            "/cmd/descheduler",
+            # Else it can't tell which Kubernetes it is for, and says so at every start.
+            ldflags=f"-s -w -X sigs.k8s.io/descheduler/pkg/version.version=v{DESCHEDULER_VERSION}",
+            replaced={"k8s.io/kube-openapi": "v0.0.0-20260512234627-ef417d054102"},
+        ),
+        _single(
+            "virtual-kubelet",
+            VIRTUAL_KUBELET_VERSION,
+            "github.com/virtual-kubelet/virtual-kubelet",
+            "/cmd/virtual-kubelet",
+        ),
+    )
 }
 
 
