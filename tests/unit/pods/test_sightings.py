@@ -88,6 +88,13 @@ def test_a_young_instance_is_never_declared_lost() -> None:
     assert record.exists is Existence.PRESENT
 
 
+def test_an_instance_that_no_list_ever_shows_is_gone() -> None:
+    """Its create was answered, and nothing came of it: its pod need not wait for ever."""
+    record = told(creating(), Created("a", REF, at(10)), miss(20), miss(30))
+
+    assert (record.exists, record.existed) == (Existence.ABSENT, True)
+
+
 @pytest.mark.parametrize(
     "record", [new(), creating(exists=Existence.UNKNOWN, backend="a"), live(backend="b")]
 )
