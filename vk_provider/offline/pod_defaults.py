@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from vk_provider.pods.mounts import FILE_KINDS
 from vk_provider.pods.references import TOKEN_VOLUME_PREFIX
 from vk_provider.pods.types import Json
 
@@ -39,7 +40,6 @@ _NAME_ENDS = {
     "Deployment": "-xxxxxxxxxx-xxxxx",
     "CronJob": "-xxxxxxxx-xxxxx",
 }
-_FILE_VOLUMES = ("configMap", "secret", "projected", "downwardAPI")
 _CONTAINER_LISTS = ("initContainers", "containers")
 
 
@@ -96,7 +96,7 @@ def _default_volumes(spec: dict[str, Any]) -> None:
         sources = [key for key in volume if key != "name"]
         if not sources:
             volume["emptyDir"] = {}
-        for key in _FILE_VOLUMES:
+        for key in FILE_KINDS:
             if isinstance(volume.get(key), dict):
                 _fill(volume[key], {"defaultMode": 0o644})
 
