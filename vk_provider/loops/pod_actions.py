@@ -60,9 +60,13 @@ class PodActions:
         self._means.events.emit(record.pod, notice.type, notice.reason, notice.message)
         logger.info("pod %s: %s: %s", full_name(record.pod or {}), notice.reason, notice.message)
 
+    def over(self, uid: PodUID) -> None:
+        """The pod has ended: what it referred to need not be watched any more."""
+        self._means.preparer.release(uid)
+
     def forget(self, uid: PodUID) -> None:
         """Nothing of the pod is left."""
-        self._means.preparer.release(uid)
+        self.over(uid)
         self._means.kept_logs.drop(uid)
         self._writes.forget(uid)
         self._parking.forget(uid)

@@ -24,6 +24,7 @@ from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.loops.turns import Turns
 from vk_provider.pods import actions as todo
+from vk_provider.pods import desired
 from vk_provider.pods import stimuli as news
 from vk_provider.pods.lifecycle import decide, state
 from vk_provider.pods.record import absorb, begin, tell
@@ -68,6 +69,9 @@ class PodWorkers:
         """The pod cache has a new version, or none any more."""
         if pod is not None:
             self.post(uid, news.PodSeen(pod))
+            record = self.records.get(uid)
+            if record is not None and desired.is_terminal(pod) and not record.preparing:
+                self._acts.over(uid)
         elif uid in self.records:
             self.post(uid, news.PodGone())
 

@@ -11,6 +11,7 @@ import pytest
 from tests.integration.loops.bench import Bench
 from tests.support.objects import keyed
 from vk_provider.faults import DeniedError, RejectedError, UnavailableError
+from vk_provider.pods.references import CONFIG_MAP, ObjectKey
 from vk_provider.pods.types import InstanceRef, Offer, ResolvedPod
 from vk_provider.testing.builders import make_container
 from vk_provider.testing.fake import FakeProvider
@@ -27,6 +28,20 @@ async def test_a_missing_config_map_is_waited_for() -> None:
         assert not bench.cloud.calls["create"]
         bench.api.store.put("configmaps", keyed("ConfigMap", "settings", data={"A": "1"}))
         await bench.until(lambda: bench.phase("web") == "Running")
+
+
+async def test_what_a_pod_referred_to_is_watched_until_it_ends() -> None:
+    """Ended pods stay in the API for hours: their ConfigMaps are nobody's business any more."""
+    async with Bench({"fake": {"runSeconds": 20}}) as bench:
+        bench.api.store.put("configmaps", keyed("ConfigMap", "settings", data={"A": "1"}))
+        uid = bench.bind("web", containers=FROM, restartPolicy="Never")
+        await bench.until(lambda: bench.phase("web") == "Running")
+        key = ObjectKey(CONFIG_MAP, "default", "settings")
+        assert bench.node.references.owners(key) == {uid}
+        await bench.until(lambda: bench.phase("web") == "Succeeded")
+        assert bench.node.references.known(key) is None
+        await bench.settle(60)
+        assert bench.phase("web") == "Succeeded"
 
 
 async def test_a_namespace_that_is_not_ours_to_read_is_not_even_asked() -> None:
