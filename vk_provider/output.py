@@ -92,7 +92,8 @@ def fill_in_streams() -> None:
 
 def say(text: str) -> None:
     """One piece of a command's result."""
-    sys.stdout.write(f"{_tame(text, _UNPAINTED)}\n")
+    untamed = _UNPAINTED if Style.of(sys.stdout).colour else _UNTAMED
+    sys.stdout.write(f"{_tame(text, untamed)}\n")
 
 
 def complain(text: str) -> None:

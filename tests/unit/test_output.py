@@ -2,6 +2,7 @@
 
 import io
 import os
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -74,11 +75,20 @@ def test_results_and_complaints_have_their_streams(capsys: pytest.CaptureFixture
     assert capsys.readouterr() == ("result\n", "trouble\n")
 
 
-def test_a_terminal_is_not_told_what_a_file_wants(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_is_not_told_what_a_file_wants(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Escape codes and turned directions are shown; our own emphasis is not touched."""
-    say(Style(colour=True).bad("a\x1b[2J\u202eb\r\ud800\té"))
+    painted = Style(colour=True).bad("a\x1b[2J\u202eb\r\ud800\té")
+    say(painted)
     complain("\x1b]0;title\x07\x1b[31m")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with redirect_stdout(Terminal(-1)) as terminal:
+        say(painted)
 
     out, err = capsys.readouterr()
-    assert out == "\x1b[31ma\\x1b[2J\\u202eb\\r\\ud800\té\x1b[0m\n"
+    tamed = "a\\x1b[2J\\u202eb\\r\\ud800\té"
+    assert out == f"\\x1b[31m{tamed}\\x1b[0m\n"
     assert err == "\\x1b]0;title\\x07\\x1b[31m\n"
+    assert terminal.getvalue() == f"\x1b[31m{tamed}\x1b[0m\n"
