@@ -46,6 +46,21 @@ async def test_a_force_deleted_pod_is_paid_off() -> None:
         await bench.until(lambda: not bench.node.workers.records)
 
 
+async def test_many_pods_that_go_at_once_hold_up_nobody() -> None:
+    """A list confirms all of them, and a pod that comes meanwhile runs as ever (C041)."""
+    async with Bench({"fake": {"createSeconds": 5}}) as bench:
+        names = [f"web-{number}" for number in range(80)]
+        for name in names:
+            bench.bind(name)
+        await bench.until(lambda: bench.api.phases()["Running"] == len(names), 20)
+        bench.api.delay = 0.2
+        for name in names:
+            bench.delete(name)
+        bench.bind("new")
+        await bench.until(lambda: bench.phase("new") == "Running", 12)
+        await bench.until(lambda: all(bench.phase(name) == "Gone" for name in names), 12)
+
+
 async def test_the_last_words_of_a_container_are_kept() -> None:
     """They become its termination message, and stay readable while the pod exists."""
     async with Bench({"fake": {"endedIsFree": False}}) as bench:
