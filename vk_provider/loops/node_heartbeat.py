@@ -1,4 +1,5 @@
-"""Keeps the Node truthful: status on change and every five minutes, the door, the taint.
+"""Keeps the Node truthful: status on change and every five minutes, the door, the taint, and what
+the configuration gives it (a label that somebody removes keeps pods away, a taint lets them in).
 
 Order matters when the door closes: allocatable first (exact, moves nobody), then the taint, and
 only then may pods be marked Failed, because their replacements come at once.
@@ -18,7 +19,7 @@ from vk_provider.faults import ConflictError, InvalidObjectError, KubeError, Kub
 from vk_provider.kube import paths
 from vk_provider.kube.cache import is_newer
 from vk_provider.kube.client import KubeClient
-from vk_provider.loops.registration import register, same_node, set_taints
+from vk_provider.loops.registration import complete, register, same_node, set_taints
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.threshold import Threshold
 from vk_provider.node import names
@@ -107,6 +108,7 @@ class NodeHeartbeat:
 
     async def report(self) -> None:
         """Send what differs from the API's Node; everything when five minutes have passed."""
+        self.node = _newest(self.node, await complete(self._client, self._spec, self.node))
         door = self._threshold.view()
         view, now = self._view(door), self._shell.clock.now()
         if self._again:

@@ -1,7 +1,7 @@
 """The Node object in the API: created, or adopted if it carries our mark; never anybody else's.
 
-Fed by ``app`` at start and by ``loops.node_heartbeat`` when the Node was deleted behind our back;
-the Node it returns is what the heartbeat writes against.
+Fed by ``app`` at start and by ``loops.node_heartbeat`` when the Node was deleted or edited behind
+our back; the Node it returns is what the heartbeat writes against.
 """
 
 from __future__ import annotations
@@ -89,9 +89,23 @@ async def _adopt(client: KubeClient, spec: NodeSpec, node: Json) -> Json:
             ]
         )
     gone, _ = leftovers(node, spec)
+    return await complete(client, spec, node, gone)
+
+
+async def complete(
+    client: KubeClient, spec: NodeSpec, node: Json, gone: frozenset[str] = frozenset()
+) -> Json:
+    """Our Node with all that is ours: labels, annotations and permanent taints, and none of the
+    taints that are ``gone``. Writes nothing where nothing is missing.
+
+    Raises:
+        KubeError: the API server refuses or is away; ConflictError as :func:`set_taints`.
+    """
     patch = adoption_patch(node, spec)
     if patch is not None:
         node = await client.patch(paths.node(spec.name), patch)
     permanent = [dict(taint) for taint in spec.taints]
-    keys = gone | {str(taint["key"]) for taint in permanent}
-    return await set_taints(client, node, permanent, frozenset(keys))
+    keys = gone | {taint["key"] for taint in permanent}
+    if edit(node.get("spec", {}).get("taints"), permanent, keys) is None:
+        return node
+    return await set_taints(client, node, permanent, keys)

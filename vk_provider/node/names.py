@@ -21,7 +21,8 @@ GATE_HEARTBEAT = PREFIX + "gate-heartbeat"
 """Annotation: the controller's sign of life while pods come home."""
 UNAVAILABLE_TAINT = PREFIX + "unavailable"
 MANAGED_BY = PREFIX + "managed-by"
-"""Mark annotation of a Node of ours; a Node without it is never adopted."""
+"""Mark annotation of a Node of ours; one without it, and without a provider ID of ours, is never
+adopted."""
 PROVIDER_READY = "ProviderReady"
 """Our Node condition."""
 

@@ -114,9 +114,11 @@ def node_labels(spec: NodeSpec) -> dict[str, str]:
 
 
 def is_ours(node: Json) -> bool:
-    """Whether an existing Node carries our mark, so that it may be adopted."""
-    metadata = node.get("metadata") or {}
-    return (metadata.get("annotations") or {}).get(names.MANAGED_BY) == MARK_VALUE
+    """Whether an existing Node carries our mark, so that it may be adopted. An annotation can get
+    lost, which must not keep us from instances that bill; a provider ID can't be changed."""
+    metadata, spec = node.get("metadata") or {}, node.get("spec") or {}
+    is_marked = (metadata.get("annotations") or {}).get(names.MANAGED_BY) == MARK_VALUE
+    return is_marked or str(spec.get("providerID")).startswith(f"{PROVIDER_ID_SCHEME}://")
 
 
 def adoption_patch(current: Json, spec: NodeSpec) -> dict[str, Any] | None:

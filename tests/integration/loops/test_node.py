@@ -265,3 +265,22 @@ async def test_the_taint_of_a_closed_door_comes_back() -> None:
             ),
             11,
         )
+
+
+async def test_what_somebody_takes_away_of_the_configuration_comes_back() -> None:
+    """Labels, the mark (without which no restart would find its Node) and the permanent taint."""
+    async with Bench(taints=[{"key": "mine", "value": "x", "effect": "NoSchedule"}]) as bench:
+        await bench.settle(30)
+        before = bench.api.get("nodes", NODE, "") or {}
+        theirs = {"key": "example.com/x", "value": "y", "effect": "NoSchedule"}
+        metadata = {**before["metadata"], "annotations": {"a": "b"}, "labels": {"c": "d"}}
+        edited = {**before, "metadata": metadata, "spec": {**before["spec"], "taints": [theirs]}}
+        bench.api.store.put("nodes", edited)
+        await bench.settle(11)
+        after = bench.api.get("nodes", NODE, "") or {}
+        assert after["metadata"]["labels"] == {**before["metadata"]["labels"], "c": "d"}
+        assert after["metadata"]["annotations"] == {**before["metadata"]["annotations"], "a": "b"}
+        assert bench.taints() == {"example.com/x": "y", "mine": "x"}
+        writes = bench.api.count("PATCH", "/nodes/")
+        await bench.settle(120)
+        assert bench.api.count("PATCH", "/nodes/") == writes

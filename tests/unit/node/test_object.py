@@ -61,8 +61,11 @@ def test_user_labels_change_all_but_what_the_node_is() -> None:
 
 def test_only_a_node_with_our_mark_is_ours() -> None:
     """An existing node of that name may be a real machine."""
-    assert is_ours(render_node(SPEC))
+    ours = render_node(SPEC)
+    assert is_ours({"metadata": ours["metadata"]})
+    assert is_ours({"spec": ours["spec"]})
     assert not is_ours({"metadata": {"annotations": {"other": "x"}}})
+    assert not is_ours({"spec": {"providerID": "aws:///eu/i-1"}})
     assert not is_ours({})
 
 
