@@ -33,7 +33,7 @@ MAX_TYPE_IGNORES = 5
 
 
 PURE = re.compile(
-    r"vk_provider/(pods|node|wire|placement|bursting)/|vk_provider/quantities\.py$"
+    r"vk_provider/(pods|node|wire|placement|bursting)/|vk_provider/(quantities|taints)\.py$"
     r"|providers/\w+/translate\.py$"
 )
 PRODUCT = re.compile(r"(vk_provider|providers)/.*\.py$")

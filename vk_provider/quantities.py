@@ -151,3 +151,11 @@ def _object(parent: Json, name: str) -> Json:
 def _objects(parent: Json, name: str) -> Iterable[Json]:
     value = parent.get(name)
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def integer(shown: str) -> int | None:
+    """The value of a label or taint as an integer; None where it is none."""
+    try:
+        return int(shown) if len(shown) <= 20 else None
+    except ValueError:
+        return None

@@ -15,16 +15,7 @@ from typing import Any
 from vk_provider.placement.budget import BudgetLimits
 from vk_provider.placement.ranking import Policy
 from vk_provider.pods.storm import StormLimits
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A taint of the node that is always there."""
-
-    key: str
-    value: str = ""
-    effect: str = "NoSchedule"
-
+from vk_provider.taints import Taint
 
 PROVIDER_TAINT = Taint("virtual-kubelet.io/provider", "vk-provider", "NoSchedule")
 """Keeps pods off that did not ask for a node that is not there; ``taints: []`` removes it."""

@@ -14,7 +14,7 @@ from vk_provider.doubts import GPU_RESOURCES, either, misspelt_device, resemblin
 from vk_provider.faults import FieldProblem
 from vk_provider.fields import Fields, join_path, show
 from vk_provider.quantities import parse
-from vk_provider.settings import PROVIDER_TAINT, BackendSettings, NodeSettings, Taint
+from vk_provider.settings import PROVIDER_TAINT, BackendSettings, NodeSettings
 from vk_provider.settings_blocks import (
     DNS_LABEL,
     DNS_LABEL_WORDS,
@@ -28,6 +28,7 @@ from vk_provider.settings_blocks import (
     parse_server,
     parse_storm,
 )
+from vk_provider.taints import Taint
 
 API_VERSION = "vk-provider.dev/v1alpha1"
 KIND = "VirtualNode"

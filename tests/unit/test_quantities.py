@@ -134,3 +134,10 @@ def test_pod_level_requests_replace_sums_and_overhead_comes_on_top() -> None:
 def test_requests_of_a_malformed_pod_are_one_pod(pod: dict[str, object]) -> None:
     """Garbage asks for nothing."""
     assert quantities.pod_requests(pod) == {"pods": 1}
+
+
+def test_integers_that_are_none() -> None:
+    """Neither words nor endless digits."""
+    assert quantities.integer("12") == 12
+    assert quantities.integer("twelve") is None
+    assert quantities.integer("1" * 5000) is None

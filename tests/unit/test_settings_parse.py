@@ -6,8 +6,9 @@ import pytest
 
 from vk_provider.faults import FieldProblem
 from vk_provider.placement.ranking import Policy
-from vk_provider.settings import PROVIDER_TAINT, NodeSettings, Reach, Taint
+from vk_provider.settings import PROVIDER_TAINT, NodeSettings, Reach
 from vk_provider.settings_parse import parse_node
+from vk_provider.taints import Taint
 
 
 def document(**spec: Any) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from vk_provider.bursting import names
 from vk_provider.bursting.checkup import Advice, Level
 from vk_provider.bursting.descheduler_homecoming import minutes
 from vk_provider.bursting.descheduler_policy import selects
-from vk_provider.bursting.taint_matching import tolerates
 from vk_provider.pods.types import Json
+from vk_provider.taints import tolerates
 
 SYSTEM_CRITICAL = 2_000_000_000
 EVICT_ANNOTATION = "descheduler.alpha.kubernetes.io/evict"

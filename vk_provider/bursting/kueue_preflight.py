@@ -16,14 +16,14 @@ from vk_provider.bursting.picture import (
     HomeNode,
     Picture,
     Selection,
-    Taint,
     VirtualNode,
     matches,
-    tolerates,
+    may_enter,
 )
 from vk_provider.bursting.quota import Node, QuotaRules, plan, why_not
 from vk_provider.bursting.quota_objects import FlavorView, QueueView
 from vk_provider.pods.types import Json
+from vk_provider.taints import Taint
 
 _PROVIDER = Taint(PROVIDER_TAINT, "vk-provider")
 _INFERENCE_FRAMEWORKS = frozenset(
@@ -211,7 +211,7 @@ def _labels(used: Sequence[FlavorView], facts: KueueFacts) -> Iterator[Advice]:
                 "has no nodeLabels: its jobs may go to any node, the virtual ones included",
                 "give it labels that only home nodes carry, such as pool: home",
             )
-        elif virtual and tolerates(flavor.tolerations, [_PROVIDER]):
+        elif virtual and may_enter(flavor.tolerations, [_PROVIDER]):
             yield from _outside(flavor, virtual)
         elif virtual:
             yield Advice(
@@ -228,7 +228,7 @@ def _labels(used: Sequence[FlavorView], facts: KueueFacts) -> Iterator[Advice]:
                 f"selects no node: {dict(flavor.node_labels)}",
                 "label the home nodes, or correct nodeLabels",
             )
-        elif tolerates(flavor.tolerations, [_PROVIDER]):
+        elif may_enter(flavor.tolerations, [_PROVIDER]):
             yield Advice(
                 Level.WARNING,
                 subject,

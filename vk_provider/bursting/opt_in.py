@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vk_provider.bursting import names
-from vk_provider.bursting.taint_matching import NO_EXECUTE, NO_SCHEDULE, PREFER, tolerates
 from vk_provider.pods.types import Json
+from vk_provider.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, tolerates
 
 BURST = names.BURST_LABEL
 PROVIDER = "vk-provider"
@@ -46,7 +46,7 @@ CLOSED: Sequence[tuple[Json, str]] = (
         for reason in ("capacity", "denied", "budget", "outage")
     ),
     (
-        {"key": names.PREFER_HOME_TAINT, "value": "", "effect": PREFER},
+        {"key": names.PREFER_HOME_TAINT, "value": "", "effect": PREFER_NO_SCHEDULE},
         "home would not be preferred",
     ),
 )

@@ -12,45 +12,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vk_provider.bursting import names
-
-NEVER_HERE = ("NoSchedule", "NoExecute")
-"""Effects that keep a pod off a node; PreferNoSchedule only changes its score."""
+from vk_provider.taints import REPELLING, Taint, Toleration
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A taint of a node."""
-
-    key: str
-    value: str = ""
-    effect: str = "NoSchedule"
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A toleration of a pod; an empty key with ``Exists`` tolerates everything."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-    def covers(self, taint: Taint) -> bool:
-        """Whether the scheduler would overlook this taint."""
-        if self.effect not in ("", taint.effect):
-            return False
-        if not self.key:
-            return self.operator == "Exists"
-        if self.key != taint.key:
-            return False
-        return self.operator == "Exists" or self.value == taint.value
-
-
-def tolerates(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> bool:
+def may_enter(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> bool:
     """Whether none of these taints keeps the pod off."""
     held = tuple(tolerations)
     return all(
-        taint.effect not in NEVER_HERE or any(one.covers(taint) for one in held) for taint in taints
+        taint.effect not in REPELLING or any(one.covers(taint) for one in held) for taint in taints
     )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from vk_provider.bursting.picture import HomeNode, VirtualNode, matches, tolerates
+from vk_provider.bursting.picture import HomeNode, VirtualNode, matches, may_enter
 from vk_provider.bursting.quota_objects import FlavorView, QueueView, QuotaLine
 from vk_provider.pods.types import Json
 
@@ -202,7 +202,7 @@ def why_not(node: Node, flavor: FlavorView) -> str | None:
             return "is cordoned"
         if not node.is_usable and node.gpu_health is not None:
             return f"has gpu-health={node.gpu_health}"
-    blocking = [one for one in node.taints if not tolerates(flavor.tolerations, [one])]
+    blocking = [one for one in node.taints if not may_enter(flavor.tolerations, [one])]
     if blocking:
         taint = blocking[0]
         shown = f"{taint.key}={taint.value}" if taint.value else taint.key

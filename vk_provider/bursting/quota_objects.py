@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vk_provider.bursting.picture import Toleration
 from vk_provider.bursting.reading import mapping
 from vk_provider.pods.types import Json
 from vk_provider.quantities import parse
+from vk_provider.taints import Toleration
 
 _ORCHESTRATORS = ("orchestratorRef", "quotaOrchestratorRef")
 

@@ -13,17 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vk_provider.bursting import names
-from vk_provider.bursting.picture import (
-    HomeNode,
-    Owner,
-    PodView,
-    Taint,
-    Toleration,
-    VirtualNode,
-    WorkloadView,
-)
+from vk_provider.bursting.picture import HomeNode, Owner, PodView, VirtualNode, WorkloadView
 from vk_provider.pods.types import Json
 from vk_provider.quantities import parse, pod_requests
+from vk_provider.taints import Taint, read_taint, read_toleration
 
 _KEPT_ANNOTATIONS = (names.GPU_HEALTH_SET_BY,)
 
@@ -33,7 +26,7 @@ def node_view(node: Json, resource: str) -> HomeNode | VirtualNode:
     metadata, spec, status = _parts(node)
     labels = mapping(metadata, "labels")
     annotations = mapping(metadata, "annotations")
-    taints = tuple(_taint(one) for one in _items(spec, "taints"))
+    taints = tuple(read_taint(one) for one in _items(spec, "taints"))
     ready = _condition(status, "Ready").get("status") == "True"
     if labels.get(names.TYPE_LABEL) == names.TYPE_VALUE or _value(taints, names.PROVIDER_TAINT):
         return VirtualNode(
@@ -92,7 +85,7 @@ def pod_view(pod: Json, resource: str) -> PodView:
         deletion_cost=mapping(metadata, "annotations").get(names.DELETION_COST),
         labels=dict(mapping(metadata, "labels")),
         node_selector=dict(mapping(spec, "nodeSelector")),
-        tolerations=tuple(_toleration(one) for one in _items(spec, "tolerations")),
+        tolerations=tuple(read_toleration(one) for one in _items(spec, "tolerations")),
     )
 
 
@@ -189,15 +182,6 @@ def _owner(metadata: Json) -> Owner | None:
         if one.get("controller"):
             return Owner(one.get("kind", ""), one.get("name", ""), one.get("uid", ""))
     return None
-
-
-def _taint(one: Json) -> Taint:
-    return Taint(one.get("key") or "", one.get("value") or "", one.get("effect") or "")
-
-
-def _toleration(one: Json) -> Toleration:
-    texts = (one.get("key"), one.get("operator") or "Equal", one.get("value"), one.get("effect"))
-    return Toleration(*(text or "" for text in texts))
 
 
 def _value(taints: Iterable[Taint], key: str) -> str | None:

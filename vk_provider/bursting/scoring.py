@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from vk_provider.bursting.node_terms import matching_weight
-from vk_provider.bursting.taint_matching import PREFER, tolerates
 from vk_provider.pods.types import Json
 from vk_provider.quantities import Amounts, parse, pod_requests
+from vk_provider.taints import PREFER_NO_SCHEDULE, tolerates
 
 MOST = 100.0
 WEIGHTS = {
@@ -170,7 +170,8 @@ def _repelled(pod: Json, place_: Place) -> float:
     return sum(
         1.0
         for taint in place_.taints
-        if taint.get("effect") == PREFER and not any(tolerates(one, taint) for one in held)
+        if taint.get("effect") == PREFER_NO_SCHEDULE
+        and not any(tolerates(one, taint) for one in held)
     )
 
 

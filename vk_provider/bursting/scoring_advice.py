@@ -15,8 +15,8 @@ from vk_provider.bursting.checkup import Advice, Level
 from vk_provider.bursting.node_terms import preferences
 from vk_provider.bursting.opt_in import VIRTUAL, WANTED
 from vk_provider.bursting.scoring import Place, Verdict
-from vk_provider.bursting.taint_matching import PREFER, tolerates
 from vk_provider.pods.types import Json
+from vk_provider.taints import PREFER_NO_SCHEDULE, tolerates
 
 ABSENT_CONFIG_MAP = "vk-provider-scoring-probe-has-none"
 """No probe ever starts: a volume of it can't be filled, at home or outside."""
@@ -184,7 +184,7 @@ def _about_the_pod(found: Scoring) -> Iterator[Advice]:
             "has no preferred node affinity: the soft taint alone can be outvoted",
             "let the webhook add it, or write it into the pod template",
         )
-    soft = {"key": names.PREFER_HOME_TAINT, "value": "", "effect": PREFER}
+    soft = {"key": names.PREFER_HOME_TAINT, "value": "", "effect": PREFER_NO_SCHEDULE}
     if any(tolerates(one, soft) for one in spec.get("tolerations") or ()):
         yield Advice(
             Level.ERROR,

@@ -18,13 +18,13 @@ from vk_provider.bursting.picture import (
     Picture,
     PodView,
     Selection,
-    Taint,
     VirtualNode,
     matches,
-    tolerates,
+    may_enter,
 )
 from vk_provider.bursting.signals import Trust
 from vk_provider.bursting.spare import Supply, supply
+from vk_provider.taints import Taint
 
 _DOUBLINGS = 3
 _COMING_AND_GOING = (names.GATE_TAINT, names.UNAVAILABLE_TAINT)
@@ -161,7 +161,7 @@ def _would_go(pod: PodView, node: VirtualNode, permanent: tuple[Taint, ...]) -> 
     return (
         pod.gpus <= node.gpus
         and matches(node.labels, pod.node_selector)
-        and tolerates(pod.tolerations, permanent)
+        and may_enter(pod.tolerations, permanent)
     )
 
 

@@ -10,14 +10,8 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from vk_provider.bursting.picture import (
-    HomeNode,
-    Picture,
-    PodView,
-    Selection,
-    Toleration,
-    tolerates,
-)
+from vk_provider.bursting.picture import HomeNode, Picture, PodView, Selection, may_enter
+from vk_provider.taints import Toleration
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ def usable_home(picture: Picture, selection: Selection, inference: list[PodView]
         for node in picture.home
         if selection.is_home(node)
         and node.is_usable
-        and (not inference or any(tolerates(kind, node.taints) for kind in kinds))
+        and (not inference or any(may_enter(kind, node.taints) for kind in kinds))
     ]
 
 

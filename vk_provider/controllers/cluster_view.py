@@ -11,13 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from vk_provider.bursting.picture import (
-    HomeNode,
-    Picture,
-    PodView,
-    Selection,
-    VirtualNode,
-)
+from vk_provider.bursting.picture import HomeNode, Picture, PodView, Selection, VirtualNode
 from vk_provider.bursting.reading import node_view, pod_view
 from vk_provider.bursting.signals import Kueue, WatchSignal
 from vk_provider.bursting.spare import usable_home

@@ -21,13 +21,9 @@ from vk_provider.pods.admission import AdmittingNode
 from vk_provider.pods.types import Json
 from vk_provider.provider import Offer, Provider, ProviderContext, SupportsOffers
 from vk_provider.registry import create, foreign_code, installed_backends
-from vk_provider.settings import (
-    PROVIDER_TAINT,
-    BackendSettings,
-    NodeSettings,
-    Taint,
-)
+from vk_provider.settings import PROVIDER_TAINT, BackendSettings, NodeSettings
 from vk_provider.settings_file import USER_AGENT, provider_context
+from vk_provider.taints import Taint
 
 _NODE = "virtual-node"
 _CONFIG_PATH = "config"

@@ -17,7 +17,7 @@ from vk_provider.offline.workloads import Manifests, Workload
 from vk_provider.placement.budget import BudgetLimits
 from vk_provider.placement.needs import Refused
 from vk_provider.placement.ranking import Circumstances, Policy, rank
-from vk_provider.pods.admission import AdmittingNode, admit, tolerates
+from vk_provider.pods.admission import AdmittingNode, admit
 from vk_provider.pods.hints import hints
 from vk_provider.pods.names import GPU_TYPES, MAX_PRICE, MIN_GPU_MEMORY
 from vk_provider.pods.reading import mappings
@@ -39,9 +39,9 @@ from vk_provider.provider import (
     SupportsPricing,
 )
 from vk_provider.registry import foreign_code
+from vk_provider.taints import REPELLING, tolerates
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_REPELLING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +306,7 @@ def _notes(workload: Workload, candidates: Sequence[AskedBackend]) -> Iterator[s
     tolerations = [entry for _, entry in mappings(spec, "tolerations")]
     taints = {str(taint): taint for one in candidates for taint in one.node.permanent_taints}
     for taint in taints.values():
-        if taint["effect"] in _REPELLING and not any(
-            tolerates(each, taint) for each in tolerations
-        ):
+        if taint["effect"] in REPELLING and not any(tolerates(each, taint) for each in tolerations):
             place = workload.in_document("spec.tolerations")
             yield f"to let it come here, add to {place}:\n{_toleration(taint)}"
 

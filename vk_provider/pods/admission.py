@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from vk_provider.pods.events import FailedReason, out_of
-from vk_provider.pods.node_affinity import integer, is_selected
+from vk_provider.pods.node_affinity import is_selected
 from vk_provider.pods.reading import mapping, mappings, text
 from vk_provider.pods.types import Json
 from vk_provider.quantities import parse, pod_requests, render
+from vk_provider.taints import REPELLING, tolerates
 
 _PREFIX = "Pod was rejected: "
 _OS_LABEL = "kubernetes.io/os"
 _MILLI = Fraction(1, 1000)
-_REPELLING = ("NoSchedule", "NoExecute")
 _FIRST = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
@@ -112,7 +112,7 @@ def _is_wanted(pod: Json, node: AdmittingNode) -> Refusal | None:
 def _tolerates(pod: Json, node: AdmittingNode) -> Refusal | None:
     tolerations = [one for _, one in mappings(mapping(pod, "spec"), "tolerations")]
     for taint in node.permanent_taints:
-        if taint.get("effect") not in _REPELLING:
+        if taint.get("effect") not in REPELLING:
             continue
         if not any(tolerates(toleration, taint) for toleration in tolerations):
             return Refusal(
@@ -121,27 +121,3 @@ def _tolerates(pod: Json, node: AdmittingNode) -> Refusal | None:
                 f"{{{text(taint, 'key')}: {text(taint, 'value')}}}",
             )
     return None
-
-
-def tolerates(toleration: Json, taint: Json) -> bool:
-    """Whether one toleration answers one taint, with every operator that the API knows."""
-    effect, key = text(toleration, "effect"), text(toleration, "key")
-    if effect and effect != taint.get("effect"):
-        return False
-    operator = text(toleration, "operator") or "Equal"
-    if not key:
-        return operator == "Exists"
-    return key == taint.get("key") and _value_matches(
-        operator, text(taint, "value"), text(toleration, "value")
-    )
-
-
-def _value_matches(operator: str, taint: str, toleration: str) -> bool:
-    if operator == "Exists":
-        return True
-    if operator == "Equal":
-        return taint == toleration
-    found, bound = integer(taint), integer(toleration)
-    if found is None or bound is None:
-        return False
-    return (operator == "Gt" and found > bound) or (operator == "Lt" and found < bound)

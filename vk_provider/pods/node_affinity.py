@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from vk_provider.pods.reading import mapping, mappings, strings, text, texts
 from vk_provider.pods.types import Json
+from vk_provider.quantities import integer
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -65,14 +66,6 @@ def _integers(found: str | None, values: Values) -> tuple[int, int] | None:
         return None
     mine, theirs = integer(found), integer(values[0])
     return None if mine is None or theirs is None else (mine, theirs)
-
-
-def integer(shown: str) -> int | None:
-    """A label's or taint's value as an integer, None where it is none."""
-    try:
-        return int(shown) if len(shown) <= 20 else None
-    except ValueError:
-        return None
 
 
 _OPERATORS: Mapping[str, Callable[[str | None, Values], bool]] = {

@@ -14,16 +14,9 @@ from vk_provider.bursting.kueue_preflight import (
     TrainingSet,
     examine,
 )
-from vk_provider.bursting.picture import (
-    HomeNode,
-    Picture,
-    PodView,
-    Selection,
-    Taint,
-    Toleration,
-    VirtualNode,
-)
+from vk_provider.bursting.picture import HomeNode, Picture, PodView, Selection, VirtualNode
 from vk_provider.bursting.quota_objects import FlavorView, QueueView, QuotaLine
+from vk_provider.taints import Taint, Toleration
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 GPU = "nvidia.com/gpu"

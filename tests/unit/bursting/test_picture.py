@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.unit.bursting.views import home, pod, training, virtual, workload
-from vk_provider.bursting.picture import Picture, Selection, Taint, Toleration, tolerates
+from vk_provider.bursting.picture import Picture, Selection, may_enter
+from vk_provider.taints import Taint, Toleration
 
 TAINT = Taint("gpu", "yes", "NoSchedule")
 
@@ -27,12 +28,12 @@ TAINT = Taint("gpu", "yes", "NoSchedule")
 def test_a_toleration_covers_as_the_scheduler_says(toleration: Toleration, covers: bool) -> None:
     """Key, operator, value, effect."""
     assert toleration.covers(TAINT) is covers
-    assert tolerates([toleration], [TAINT]) is covers
+    assert may_enter([toleration], [TAINT]) is covers
 
 
 def test_a_preference_keeps_nobody_off() -> None:
     """PreferNoSchedule only changes a score."""
-    assert tolerates([], [Taint("gpu", effect="PreferNoSchedule")])
+    assert may_enter([], [Taint("gpu", effect="PreferNoSchedule")])
 
 
 def test_a_home_node_is_usable_unless_something_is_wrong_with_it() -> None:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vk_provider.bursting.picture import HomeNode, Taint, Toleration, VirtualNode
+from vk_provider.bursting.picture import HomeNode, VirtualNode
 from vk_provider.bursting.quota import Patience, QuotaPlan, QuotaRules, plan
 from vk_provider.bursting.quota_objects import FlavorView, QueueView, QuotaLine
+from vk_provider.taints import Taint, Toleration
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 GPU = "nvidia.com/gpu"

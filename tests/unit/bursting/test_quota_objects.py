@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from vk_provider.bursting.picture import Toleration
 from vk_provider.bursting.quota_objects import FlavorView, QueueView, flavor_view, queue_view
+from vk_provider.taints import Toleration
 
 
 def queue(spec: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vk_provider.bursting import names
-from vk_provider.bursting.picture import HomeNode, Owner, Taint, Toleration, VirtualNode
+from vk_provider.bursting.picture import HomeNode, Owner, VirtualNode
 from vk_provider.bursting.reading import (
     moment,
     node_view,
     pod_view,
     workload_view,
 )
+from vk_provider.taints import Taint, Toleration
 
 GPU = "nvidia.com/gpu"
 AT = "2026-01-01T10:00:00Z"

@@ -13,7 +13,7 @@ from vk_provider.bursting.scoring_advice import (
     generic_sample,
     probe,
 )
-from vk_provider.bursting.taint_matching import tolerates
+from vk_provider.taints import tolerates
 
 GPUS = {"nvidia.com/gpu": "1"}
 SAMPLE = generic_sample({}, GPUS)

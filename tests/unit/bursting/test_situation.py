@@ -7,7 +7,7 @@ from tests.unit.bursting.views import NOW, ago, home, pod, virtual
 from vk_provider.bursting import names
 from vk_provider.bursting.gate_state import Gate, GateState
 from vk_provider.bursting.limits import GateLimits
-from vk_provider.bursting.picture import Picture, Selection, Taint, Toleration
+from vk_provider.bursting.picture import Picture, Selection
 from vk_provider.bursting.signals import Trust
 from vk_provider.bursting.situation import (
     Rules,
@@ -16,6 +16,7 @@ from vk_provider.bursting.situation import (
     is_failed_lately,
     situations,
 )
+from vk_provider.taints import Taint, Toleration
 
 HELD = GateState(Gate.HOLD, ago(600))
 PROVIDER = Taint(names.PROVIDER_TAINT, "vk-provider")

@@ -1,8 +1,9 @@
 """Free slots: per node and shape, less what training waits for."""
 
 from tests.unit.bursting.views import ago, home, pod, training, virtual, workload
-from vk_provider.bursting.picture import Picture, Selection, Taint, Toleration
+from vk_provider.bursting.picture import Picture, Selection
 from vk_provider.bursting.spare import Supply, supply
+from vk_provider.taints import Taint, Toleration
 
 SELECTION = Selection()
 

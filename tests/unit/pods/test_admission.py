@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.pods.admission import AdmittingNode, Refusal, admit, tolerates
+from vk_provider.pods.admission import AdmittingNode, Refusal, admit
 
 TAINT = {"key": "virtual-kubelet.io/provider", "value": "vk-provider", "effect": "NoSchedule"}
 PREFERENCE = {"key": "vk-provider.dev/prefer-home", "effect": "PreferNoSchedule"}
@@ -106,34 +106,3 @@ def test_a_permanent_taint_must_be_tolerated_a_preference_need_not() -> None:
     assert refused is not None
     assert refused.reason == "TaintToleration"
     assert "{virtual-kubelet.io/provider: vk-provider}" in refused.message
-
-
-@pytest.mark.parametrize(
-    ("toleration", "answer"),
-    [
-        ({"key": "k", "value": "5", "effect": "NoSchedule"}, True),
-        ({"key": "k", "operator": "Equal", "value": "5"}, True),
-        ({"key": "k", "value": "6"}, False),
-        ({"key": "k", "operator": "Exists"}, True),
-        ({"key": "other", "operator": "Exists"}, False),
-        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, False),
-        ({"operator": "Exists"}, True),
-        ({"value": "5"}, False),
-        ({"key": "k", "operator": "Gt", "value": "4"}, True),
-        ({"key": "k", "operator": "Gt", "value": "5"}, False),
-        ({"key": "k", "operator": "Lt", "value": "6"}, True),
-        ({"key": "k", "operator": "Lt", "value": "5"}, False),
-        ({"key": "k", "operator": "Lt", "value": "many"}, False),
-        ({"key": "k", "operator": "Like", "value": "5"}, False),
-    ],
-)
-def test_a_toleration_answers_by_its_operator(toleration: dict[str, Any], answer: bool) -> None:
-    """Also the numeric operators of newer API servers, and none that it does not know."""
-    assert tolerates(toleration, {"key": "k", "value": "5", "effect": "NoSchedule"}) is answer
-
-
-def test_a_numeric_operator_needs_a_numeric_taint() -> None:
-    """It never crashes on another."""
-    taint = {"key": "k", "value": "word", "effect": "NoSchedule"}
-
-    assert not tolerates({"key": "k", "operator": "Gt", "value": "1"}, taint)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vk_provider.pods.node_affinity import integer, is_selected
+from vk_provider.pods.node_affinity import is_selected
 
 LABELS = {"zone": "outside", "gpus": "4", "word": "x"}
 
@@ -69,10 +69,3 @@ def test_a_node_selector_is_exact() -> None:
     assert is_selected({"spec": {"nodeSelector": {"zone": "outside"}}}, "burst", LABELS)
     assert not is_selected({"spec": {"nodeSelector": {"zone": "inside"}}}, "burst", LABELS)
     assert is_selected({}, "burst", LABELS)
-
-
-def test_integers_that_are_none() -> None:
-    """Neither words nor endless digits."""
-    assert integer("12") == 12
-    assert integer("twelve") is None
-    assert integer("1" * 5000) is None
