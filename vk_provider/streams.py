@@ -17,6 +17,8 @@ from vk_provider.pods.usage import InstanceStats as InstanceStats
 
 CHUNK_BYTES = 64 * 1024
 """Nobody hands on more at once; a stream never holds more than a few of these."""
+LONGEST_LINE_BYTES = 256 * 1024
+"""A longer line of a log is handed on in pieces: a container need never end one."""
 
 
 @dataclass(frozen=True, slots=True)

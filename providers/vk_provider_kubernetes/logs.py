@@ -5,10 +5,12 @@ Fed by ``provider``; the kubelet of the other cluster is asked for times, so tha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vk_provider.pods.types import LogLine, LogOptions
+from vk_provider.streams import LONGEST_LINE_BYTES
 from vk_provider_kubernetes.upstream import Query, Upstream
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,17 +34,39 @@ async def read_logs(
     upstream: Upstream, path: str, container: str, options: LogOptions
 ) -> AsyncIterator[LogLine]:
     """Lines as they come; with ``follow`` until the container has ended."""
-    rest = b""
-    last = EPOCH
+    lines = Lines()
     async with upstream.answer(path, query_of(container, options)) as chunks:
         async for chunk in chunks:
-            *whole, rest = (rest + chunk).split(b"\n")
-            for raw in whole:
-                line = parse_line(raw, last)
-                last = line.timestamp
+            for line in lines.feed(chunk):
                 yield line
-    if rest:
-        yield parse_line(rest, last)
+    for line in lines.rest():
+        yield line
+
+
+@dataclass(slots=True)
+class Lines:
+    """Cuts bytes into lines, and what has no end into pieces."""
+
+    _begun: bytes = b""
+    _last: datetime = EPOCH
+
+    def feed(self, chunk: bytes) -> Iterator[LogLine]:
+        """The lines that a chunk completes."""
+        *whole, self._begun = (self._begun + chunk).split(b"\n")
+        yield from map(self._line, whole)
+        if len(self._begun) > LONGEST_LINE_BYTES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[LogLine]:
+        """What was begun and has not ended."""
+        begun, self._begun = self._begun, b""
+        if begun:
+            yield self._line(begun)
+
+    def _line(self, raw: bytes) -> LogLine:
+        line = parse_line(raw, self._last)
+        self._last = line.timestamp
+        return line
 
 
 def parse_line(raw: bytes, last: datetime) -> LogLine:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from vk_provider.faults import InstanceNotFoundError, UnavailableError
 from vk_provider.pods.types import LogLine, LogOptions
+from vk_provider.streams import LONGEST_LINE_BYTES
 from vk_provider_modal.facts import LogPiece
 from vk_provider_modal.workspace import Workspace
 
@@ -40,7 +41,9 @@ class Lines:
         for line in whole:
             yield LogLine(at, line.encode())
             at = piece.timestamp
-        if rest:
+        if len(rest) > LONGEST_LINE_BYTES:
+            yield LogLine(at, rest.encode())
+        elif rest:
             self.begun[piece.source] = (at, rest)
 
     def rest(self) -> Iterator[LogLine]:

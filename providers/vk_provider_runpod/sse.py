@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from vk_provider.pods.types import LogLine
+from vk_provider.streams import LONGEST_LINE_BYTES
 from vk_provider_runpod.answers import decode
 
+LONGEST_FIELD = 16 * LONGEST_LINE_BYTES
+"""A container need never end a line, and what it prints grows when it is written as JSON."""
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 """Times that can be reckoned with: nearer to the ends of the calendar a second more is none."""
 
@@ -46,6 +49,8 @@ class EventParser:
         text = self._rest.removesuffix(held) if held else self._rest
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._rest = lines.pop() + held
+        if len(self._rest) > LONGEST_FIELD:
+            self._rest = ""  # what comes of it yet has no name that means anything
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def _line(self, line: str) -> Event | None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from vk_provider.pods.types import LogLine, LogOptions
 from vk_provider.sessions import close
-from vk_provider.wire.logs import Joint, LogPipe, Tail
+from vk_provider.wire.logs import LINE_BYTES, Joint, LogPipe, Tail
 
 Read = Callable[[LogOptions], AsyncIterator[LogLine]]
 """Reads one container's log of one instance from its backend."""
@@ -23,8 +23,6 @@ Lines = Sequence[LogLine]
 """A batch, never empty."""
 
 _BATCH_BYTES = 64 * 1024
-_LINE_BYTES = 64
-"""What a line costs beside its text: empty ones are not for nothing."""
 
 
 def options_for_backend(options: LogOptions) -> LogOptions:
@@ -136,7 +134,7 @@ class _Intake:
     async def _fill(self) -> None:
         async for line in self._lines:
             self._held.append(line)
-            self._bytes += len(line.text) + _LINE_BYTES
+            self._bytes += len(line.text) + LINE_BYTES
             self._came.set()
             if self._bytes >= _BATCH_BYTES:
                 self._room.clear()

@@ -23,6 +23,8 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 TAIL_BYTES = 16 * 1024 * 1024
 """How much a tail may hold in memory; of a longer one the newest lines are served."""
+LINE_BYTES = 64
+"""What a line costs beside its text: empty ones are not for nothing."""
 
 
 class LogQueryError(WireError):
@@ -150,9 +152,13 @@ class Tail:
     def push(self, line: LogLine) -> None:
         """Add the newest line; the oldest ones fall out."""
         self._lines.append(line)
-        self._bytes += len(line.text)
+        self._bytes += _held(line)
         while self._lines and (len(self._lines) > self._count or self._bytes > self._max_bytes):
-            self._bytes -= len(self._lines.popleft().text)
+            self._bytes -= _held(self._lines.popleft())
+
+
+def _held(line: LogLine) -> int:
+    return len(line.text) + LINE_BYTES
 
 
 class Joint:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from vk_provider_kubernetes.logs import EPOCH, parse_line, query_of
+from vk_provider_kubernetes.logs import EPOCH, Lines, parse_line, query_of
 
-from vk_provider.pods.types import LogOptions
+from vk_provider.pods.types import LogLine, LogOptions
+from vk_provider.streams import LONGEST_LINE_BYTES
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -54,3 +55,17 @@ def test_a_line_without_a_time_belongs_to_the_one_before(raw: bytes) -> None:
     found = parse_line(raw, NOON)
 
     assert (found.timestamp, found.text) == (NOON, raw)
+
+
+def test_a_line_that_never_ends_comes_in_pieces() -> None:
+    """A container that prints no newline must not fill our memory. All pieces are of one moment."""
+    lines, chunk = Lines(), b"x" * 100_000
+    found = [*lines.feed(b"2026-11-01T12:00:00Z "), *lines.feed(b"a\n")]
+    for _ in range(100):
+        found += lines.feed(chunk)
+        assert len(lines._begun) <= LONGEST_LINE_BYTES
+    found += [*lines.rest(), *lines.rest()]
+
+    assert found[0] == LogLine(NOON, b"a")
+    assert b"".join(line.text for line in found[1:]) == chunk * 100
+    assert {line.timestamp for line in found} == {NOON}

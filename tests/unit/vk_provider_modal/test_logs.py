@@ -31,6 +31,13 @@ def test_a_line_has_the_time_of_its_first_piece() -> None:
     ]  # fmt: skip
 
 
+def test_a_line_that_never_ends_comes_in_pieces() -> None:
+    """A container that prints no newline must not fill our memory."""
+    lines = Lines()
+    found = [line for _ in range(10) for line in lines.feed(piece("x" * 100_000))]
+    assert [len(line.text) for line in [*found, *lines.rest()]] == [300_000] * 3 + [100_000]
+
+
 def test_what_comes_again_is_known() -> None:
     """Also where one moment has two equal pieces."""
     seen = Seen()

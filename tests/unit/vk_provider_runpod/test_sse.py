@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vk_provider_runpod.sse import Event, EventParser, read_line
+from vk_provider_runpod.sse import LONGEST_FIELD, Event, EventParser, read_line
 
 from vk_provider.pods.types import LogLine
 
@@ -92,3 +92,11 @@ def test_half_a_character_does_not_end_the_reading() -> None:
 
     assert found is not None
     assert found[0].text == b"a?b"
+
+
+def test_a_line_that_never_ends_is_left_out() -> None:
+    """It must not fill our memory; those behind it are read."""
+    parser = EventParser()
+    for chunk in (b"data: ", b"x" * LONGEST_FIELD, b"x", b"the end\n\n"):
+        assert parser.feed(chunk) == []
+    assert parser.feed(b"data: next\n\n") == [Event("", "next")]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from vk_provider.pods.types import LogLine, LogOptions
 from vk_provider.wire.logs import (
+    LINE_BYTES,
     Joint,
     LogPipe,
     LogQueryError,
@@ -208,10 +209,13 @@ def test_many_lines_are_as_one_by_one(options: LogOptions) -> None:
 
 def test_a_tail_is_bounded_by_bytes() -> None:
     """Of a tail larger than memory allows, the newest lines stay."""
-    tail = Tail(100, max_bytes=5)
+    tail = Tail(100, max_bytes=5 + 2 * LINE_BYTES)
     for second, text in enumerate(("aaa", "bbb", "cc")):
         tail.push(line(second, text))
     assert [entry.text for entry in tail.lines] == [b"bbb", b"cc"]
+    for second in range(10):
+        tail.push(line(second, ""))
+    assert len(tail.lines) == 2  # an empty line takes room, too
 
 
 def test_a_joint_drops_what_was_read_before() -> None:
