@@ -28,7 +28,7 @@ from vk_provider.loops.preparation import Preparer
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.unfollowed import Emit
 from vk_provider.pods import desired, updates
-from vk_provider.pods.events import EventReason, EventType
+from vk_provider.pods.events import EventReason
 from vk_provider.pods.masking import Veiled
 from vk_provider.pods.slots import Existence, Record
 from vk_provider.pods.types import InstanceRef, Json, PodUID
@@ -175,4 +175,4 @@ class Refresher:
 
     def _tell(self, record: Record, backend: Backend, fault: ProviderError) -> None:
         message = f"backend {backend.name} refuses a change of a running pod: {fault}"
-        self._emit(record.pod or {}, EventType.WARNING, EventReason.UPDATE_IGNORED, message)
+        self._emit(record.pod or {}, "Warning", EventReason.UPDATE_IGNORED, message)

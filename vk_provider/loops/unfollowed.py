@@ -13,7 +13,7 @@ from vk_provider.loops.backend import Backend
 from vk_provider.loops.pod_workers import PodWorkers
 from vk_provider.pods import updates
 from vk_provider.pods.actions import CreateInstance
-from vk_provider.pods.events import EventReason, EventType
+from vk_provider.pods.events import EventReason
 from vk_provider.pods.reading import mapping
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import Json, PodUID
@@ -44,7 +44,7 @@ class Unfollowed:
         if backend is not None and changes:
             words = "; ".join(changes)
             message = f"{words}: backend {backend.name} can't change a running instance; {_REMEDY}"
-            self._emit(pod, EventType.WARNING, EventReason.UPDATE_IGNORED, message)
+            self._emit(pod, "Warning", EventReason.UPDATE_IGNORED, message)
 
     def _holder(self, record: Record | None) -> Backend | None:
         """The backend that has, or is just making, its instance, and does not follow."""

@@ -76,10 +76,3 @@ class EventReason(StrEnum):
     OPTIONAL_SECRET_NOT_FOUND = "OptionalSecretNotFound"
     MANDATORY_CONFIG_MAP_NOT_FOUND = "MandatoryConfigMapNotFound"
     MANDATORY_SECRET_NOT_FOUND = "MandatorySecretNotFound"
-
-
-class EventType(StrEnum):
-    """The two types an Event may have."""
-
-    NORMAL = "Normal"
-    WARNING = "Warning"
