@@ -7,7 +7,7 @@ offers the loops to be run and the parts that others look at.
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -91,6 +91,8 @@ class Assembly:
         self.references = ReferenceCache(client, self._reference_changed)
         self.services: Services | None = None
         self.refresher: Refresher | None = None
+        self.seen_node: Callable[[], Json] = dict
+        """The Node as the API server has it; empty before it was registered."""
 
     async def enter(self, stack: AsyncExitStack) -> None:
         """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
@@ -184,7 +186,7 @@ class Assembly:
             backends={
                 name: _backend_facts(backend.provider) for name, backend in self.backends.items()
             },
-            refusal=Readmission(settings, self.admitted).refusal,
+            refusal=Readmission(settings, self.admitted, lambda: self.seen_node()).refusal,
             admitted=self.admitted,
             host_ip=self.address,
             direct=settings.reach is Reach.DIRECT,

@@ -5,6 +5,8 @@ Fed by the settings and by what admitted pods hold; asked by ``pods.starting`` t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vk_provider import __version__
 from vk_provider.loops.admitted import Admitted
 from vk_provider.node.object import NodeSpec, node_labels
@@ -16,9 +18,13 @@ from vk_provider.settings import NodeSettings
 class Readmission:
     """What a scheduler would have looked at, looked at again."""
 
-    def __init__(self, settings: NodeSettings, admitted: Admitted) -> None:
+    def __init__(
+        self, settings: NodeSettings, admitted: Admitted, node: Callable[[], Json] = dict
+    ) -> None:
+        """``node`` is the Node as the API server has it, empty before it was registered."""
         self._settings = settings
         self._admitted = admitted
+        self._node = node
         spec = NodeSpec(settings.name, settings.capacity, __version__, labels=settings.labels)
         self._labels = node_labels(spec)
         self._taints: list[Json] = [
@@ -32,7 +38,8 @@ class Readmission:
             return None
         view = AdmittingNode(
             name=self._settings.name,
-            labels=self._labels,
+            # As the scheduler saw them: others may have given it some.
+            labels=self._node().get("metadata", {}).get("labels") or self._labels,
             permanent_taints=self._taints,
             capacity=self._settings.capacity,
             in_use=self._admitted.held_by_others(PodUID(pod["metadata"]["uid"])),

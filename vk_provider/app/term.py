@@ -167,6 +167,7 @@ class Term:
             min(10.0, self._settings.tick_seconds),
         )  # fmt: skip
         await heartbeat.register()
+        node.seen_node = lambda: heartbeat.node
         stack.push_async_callback(_save_spend, leases, self._leadership, node)
         lease = NodeLease(leases, spec.name, heartbeat.uid, heartbeat.report_all, self.shell)
         async with asyncio.TaskGroup() as group:

@@ -29,6 +29,9 @@ from vk_provider.pods.types import Candidate, Json, Placement, PlacementHints, W
 from vk_provider.pods.world import BackendFacts, World
 from vk_provider.pods.writing import write
 
+_LABELS_ARRIVE = timedelta(seconds=2)
+"""A pod that waited for a label of the node may reach us before the label does."""
+
 
 def starting(record: Record, world: World) -> list[Action]:
     """Pass the gates in order; the first that stops the pod speaks."""
@@ -72,6 +75,9 @@ def _admission(record: Record, pod: Json, world: World) -> list[Action] | None:
     refusal = world.refusal(pod)
     if refusal is None:
         return None
+    sure_at = record.first_seen + _LABELS_ARRIVE
+    if refusal.reason == FailedReason.NODE_AFFINITY and world.now < sure_at:
+        return [WakeAt(sure_at)]
     return conclude(record, verdicts.failed(refusal.reason, refusal.message))
 
 

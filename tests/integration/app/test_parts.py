@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.loops.bench import CLUSTER, START, Bench, settings
+from tests.integration.loops.bench import CLUSTER, NODE, START, Bench, settings
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
 from tests.support.loop_clock import LoopClock
 from tests.support.objects import keyed
@@ -78,6 +78,20 @@ async def test_admission_on_arrival_may_be_switched_off() -> None:
     async with Bench(admission={"enabled": False}) as bench:
         bench.bind("web", containers=huge)
         await bench.until(lambda: bench.phase("web") == "Running")
+
+
+async def test_a_pod_is_admitted_by_the_labels_that_the_node_has() -> None:
+    """Also by one that somebody else gave it, whose news may come after the pod; not by less."""
+    async with Bench() as bench:
+        bench.bind("web", nodeSelector={"rack": "7", "type": "virtual-kubelet"})
+        bench.bind("stray", nodeSelector={"rack": "8"})
+        await bench.settle(0.5)
+        node = bench.api.get("nodes", NODE, "") or {}
+        labels = {**node["metadata"]["labels"], "rack": "7"}
+        bench.api.store.put("nodes", {**node, "metadata": {**node["metadata"], "labels": labels}})
+        await bench.until(lambda: bench.phase("web") == "Running")
+        await bench.until(lambda: bench.phase("stray") == "Failed")
+        assert bench.reason("stray") == "NodeAffinity"
 
 
 async def test_the_cost_cap_holds_for_pods_that_come_together() -> None:

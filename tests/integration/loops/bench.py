@@ -135,6 +135,7 @@ class Bench:
             self.settings.tick_seconds,
         )  # fmt: skip
         await self.heartbeat.register()
+        self.node.seen_node = lambda: self.heartbeat.node
         self.lease = NodeLease(
             self.client, NODE, self.heartbeat.uid, self.heartbeat.report_all, self.shell
         )

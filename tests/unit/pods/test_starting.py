@@ -115,6 +115,17 @@ def test_the_node_admits_again_on_arrival() -> None:
     assert verdict_of(starting(new(), world)).reason == "OutOfcpu"
 
 
+def test_the_nodes_labels_may_come_after_the_pod_that_waited_for_them() -> None:
+    """Two watches keep no order: a moment is waited before it is refused."""
+
+    def decide_after(seconds: float) -> list[todo.Action]:
+        elsewhere = Refusal("NodeAffinity", "no such label")
+        return starting(new(), make_world(seconds, refusal=lambda _: elsewhere))
+
+    assert decide_after(1.9) == [todo.WakeAt(at(2))]
+    assert verdict_of(decide_after(2)).reason == "NodeAffinity"
+
+
 def test_behind_a_closed_door_nothing_is_tried() -> None:
     """A pod that came anyway goes home."""
     verdict = verdict_of(starting(new(), make_world(door_closed="capacity")))
