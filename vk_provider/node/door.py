@@ -35,7 +35,7 @@ class DoorLimits:
 
     first: float = 30.0
     cap: float = 600.0
-    denied_first: float = 120.0
+    denied_first: float = 300.0
 
 
 @dataclass(slots=True)
