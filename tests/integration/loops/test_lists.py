@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from tests.integration.loops.bench import CLUSTER, Bench, pod
 from vk_provider.faults import GarbledAnswerError, OutcomeUnknownError, UnavailableError
-from vk_provider.pods.types import InstanceRef, Observation, PodUID, Stamp
+from vk_provider.pods.types import InstancePhase, InstanceRef, Observation, PodUID, Stamp
 from vk_provider.testing.builders import uid_of
 from vk_provider.testing.fake import FakeProvider
 
@@ -61,6 +62,30 @@ async def test_one_lost_instance_fails_its_pod_after_two_lists() -> None:
         conditions = {c["type"]: c for c in bench.api.pod("a")["status"]["conditions"]}
         assert conditions["DisruptionTarget"]["reason"] == "TerminationByKubelet"
         assert bench.phase("b") == "Running"
+
+
+class Withdrawing(FakeProvider):
+    """Somebody else ends its instances, and on dead machines: none of them ever goes."""
+
+    async def list_instances(self) -> Sequence[Observation]:
+        leaving = InstancePhase.DELETING
+        return [replace(each, phase=leaving) for each in await super().list_instances()]
+
+    async def delete_instance(self, ref: InstanceRef, grace_seconds: int) -> None:
+        return None
+
+
+async def test_an_instance_that_never_goes_does_not_keep_its_pod() -> None:
+    """Its grace and the wait for confirmation, then its owner may make another (C012)."""
+    async with Bench() as bench:
+        await running(bench, "web")
+        bench.node.backends["fake"].provider = Withdrawing(bench.cloud, "home")
+        took = await bench.until(lambda: bench.phase("web") == "Failed", 400)
+        assert bench.reason("web") == "ProviderLost"
+        assert took > 30 + 300
+        await bench.until(
+            lambda: bench.value("unconfirmed_deletions", node="burst", backend="fake")
+        )
 
 
 async def test_a_young_instance_is_never_declared_lost() -> None:
