@@ -27,11 +27,14 @@ async def test_the_node_says_that_it_is_ready_and_then_nothing() -> None:
         await bench.settle(60)
         node = bench.api.get("nodes", NODE, "") or {}
         assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True"
-        writes = bench.api.count("PATCH", "/nodes/")
-        await bench.settle(200)
-        assert bench.api.count("PATCH", "/nodes/") == writes
-        await bench.settle(100)
-        assert bench.api.count("PATCH", "/nodes/burst/status") > 0
+        assert node["metadata"]["annotations"]["vk-provider.dev/door"] == "open"
+        for minutes in (5, 10):
+            writes = bench.api.count("PATCH", "/nodes/")
+            await bench.settle(60 * minutes - 10 - bench.shell.clock.steady())
+            assert bench.api.count("PATCH", "/nodes/") == writes
+            await bench.settle(20)
+            assert bench.api.count("PATCH", "/nodes/") == writes + 1
+        assert bench.api.count("PATCH", "/nodes/burst/status") == 3
 
 
 async def test_a_deleted_node_is_registered_anew() -> None:
