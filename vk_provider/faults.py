@@ -53,12 +53,19 @@ class UnavailableError(ProviderError):
     reason = "ProviderUnavailable"
 
 
+LONGEST_PATIENCE_SECONDS = 3600.0
+"""No backend is left alone for longer: an order that stops a bill may be waiting."""
+
+
 class ThrottledError(UnavailableError):
-    """The backend asks us to slow down. ``retry_after_seconds`` is its wish, if it named one."""
+    """The backend asks us to slow down. ``retry_after_seconds`` is its wish, if it named one that
+    makes sense; of a longer one than an hour that hour is kept."""
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after_seconds = retry_after_seconds
+        wish = retry_after_seconds
+        is_one = wish is not None and wish >= 0  # no number is neither more nor less
+        self.retry_after_seconds = min(wish or 0.0, LONGEST_PATIENCE_SECONDS) if is_one else None
 
 
 class GarbledAnswerError(UnavailableError):

@@ -24,7 +24,7 @@ from vk_provider.faults import (
     ProviderError,
     UnavailableError,
 )
-from vk_provider.kube.answers import fault_of
+from vk_provider.kube.answers import LEAST_FAULT, fault_of
 from vk_provider.kube.identity import Credentials
 from vk_provider.streams import CHUNK_BYTES
 from vk_provider_kubernetes.answers import call_fault
@@ -111,8 +111,9 @@ class Upstream:
                     ssl=self._identity.ssl,
                     server_hostname=self._identity.server_hostname,
                     proxy=self._identity.proxy,
+                    allow_redirects=False,
                 )
-                if response.status < 400:
+                if response.status < LEAST_FAULT:
                     return response
                 body = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from vk_provider.faults import (
     ConfigError,
     FieldProblem,
@@ -50,3 +54,22 @@ def test_kube_error_keeps_code_and_reason() -> None:
 def test_invalid_transition_carries_the_story() -> None:
     """The last steps of the pod are the bug report."""
     assert InvalidTransitionError("no state", ["New: Prepare"]).story == ("New: Prepare",)
+
+
+@pytest.mark.parametrize(
+    ("wish", "kept"),
+    [
+        (None, None),
+        (3.0, 3.0),
+        (0, 0),
+        (-1, None),
+        (1e12, 3600),
+        (math.inf, 3600),
+        (math.nan, None),
+    ],
+)
+def test_a_backends_wish_to_be_left_alone_is_bounded(
+    wish: float | None, kept: float | None
+) -> None:
+    """Whatever it says: an order that stops a bill may be waiting."""
+    assert ThrottledError("slow down", wish).retry_after_seconds == kept
