@@ -263,6 +263,8 @@ def _files(given: Sequence[str]) -> list[str]:
     """The files themselves, with those of a folder in its place; each only once."""
     files: list[str] = []
     for name in given:
+        if not name:
+            raise ConfigError(["found an empty file name; is a variable of the shell unset?"])
         if name != "-" and Path(name).is_dir():
             found = sorted(str(each) for each in Path(name).iterdir() if each.suffix in _SUFFIXES)
             if not found:

@@ -103,6 +103,11 @@ def _shown(place: str) -> str:
     return "(its name is not shown, since it looks like a secret)" if is_telling else place
 
 
+def is_sendable(token: str) -> bool:
+    """Whether a header can carry it: a file with two lines is no token."""
+    return token.isascii() and token.isprintable()
+
+
 def own_namespace() -> str:
     """The namespace this process runs in; ``default`` outside a cluster."""
     named = os.environ.get("POD_NAMESPACE", "")

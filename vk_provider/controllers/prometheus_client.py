@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from vk_provider.faults import DeniedError, UnavailableError
-from vk_provider.secrets import ReadSecret
+from vk_provider.secrets import ReadSecret, is_sendable
 from vk_provider.settings_bursting_prometheus import PrometheusSettings
 
 CONNECTIONS = 4
@@ -88,7 +88,10 @@ class PrometheusClient:
         source = self._settings.bearer_token
         if source is None:
             return {}
-        return {"Authorization": f"Bearer {await source.read(self._read_secret)}"}
+        token = await source.read(self._read_secret)
+        if not is_sendable(token):
+            raise DeniedError(f"the token in {source} holds characters that no token has")
+        return {"Authorization": f"Bearer {token}"}
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

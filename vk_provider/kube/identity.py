@@ -18,6 +18,7 @@ from pathlib import Path
 
 from vk_provider.faults import ConfigError
 from vk_provider.kube.tls_material import TlsMaterial
+from vk_provider.secrets import is_sendable
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,12 @@ class Loaded:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     server_hostname: str | None = None
     proxy: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.headers.items():
+            if not is_sendable(value):
+                what = "its value holds characters that no header may; is the token one line?"
+                raise ConfigError([f"the header {name} can't be sent: {what}"])
 
 
 Source = Callable[[bool], Awaitable[Loaded]]

@@ -105,6 +105,12 @@ def test_an_empty_folder_is_misuse(tmp_path: Path, capsys: Capture) -> None:
     assert capsys.readouterr().err == f"{tmp_path}: holds no file named .yaml or .yml or .json\n"
 
 
+def test_an_empty_name_is_misuse(capsys: Capture) -> None:
+    """A variable that is not set would stand for the present folder."""
+    assert main(["validate", "-f", ""]) == MISUSE
+    assert capsys.readouterr().err.startswith("found an empty file name")
+
+
 @pytest.mark.parametrize("command", ["validate", "run"])
 def test_a_wrong_configuration_is_told_in_full(write: Write, capsys: Capture, command: str) -> None:
     """Before anything is registered: `run` stops here too."""

@@ -121,7 +121,7 @@ async def test_nobody_there_is_no_answer() -> None:
 
 
 async def test_a_token_is_read_at_every_use(tmp_path: Path) -> None:
-    """A rotated file needs no restart; a missing one is no answer."""
+    """A rotated file needs no restart; one that is missing or no token is no answer."""
     file = tmp_path / "token"
     file.write_text("t1\n")
     token = SecretSource(file=str(file))
@@ -129,6 +129,9 @@ async def test_a_token_is_read_at_every_use(tmp_path: Path) -> None:
         await client.query("up")
         file.write_text("t2")
         await client.query("up")
+        file.write_text("t3\nt4")
+        with pytest.raises(UnavailableError, match="characters that no token has"):
+            await client.query("up")
         file.unlink()
         with pytest.raises(UnavailableError, match="can't be read"):
             await client.query("up")

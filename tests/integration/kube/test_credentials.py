@@ -201,6 +201,7 @@ async def test_a_plugin_that_is_not_installed_names_its_hint(tmp_path: Path) -> 
         ({"auth-provider": {"name": "gcp"}}, "exec plugin"),
         ({"username": "u", "password": "p"}, "token or certificate"),
         ({"as-groups": ["g"]}, "impersonation"),
+        ({"token": "two\nlines"}, "Authorization can't be sent"),
         ({"client-certificate": "absent.pem"}, "absent.pem"),
         ({"client-certificate-data": "%%%"}, "kubeconfig"),
         ({"client-certificate-data": "eA=="}, "go together"),
