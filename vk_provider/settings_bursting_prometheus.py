@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from vk_provider.fields import Fields
 from vk_provider.secrets import SecretSource
+from vk_provider.urls import http_url
 
 _USABLE = (
     'max by (node) (kube_node_status_condition{condition="Ready",status="true"} == 1)'
@@ -80,7 +81,7 @@ def parse_prometheus(block: Fields) -> PrometheusSettings | None:
     usual = PrometheusQueries()
     queries = block.child("queries")
     settings = PrometheusSettings(
-        url=block.text("url", pattern=r"https?://.+", allowed="http://HOST:PORT or https://…"),
+        url=_url(block),
         every=block.number("everySeconds", 15.0, 0.1),
         timeout=block.number("timeoutSeconds", 10.0, 0.1),
         bearer_token=block.secret("bearerToken", required=False),
@@ -95,3 +96,10 @@ def parse_prometheus(block: Fields) -> PrometheusSettings | None:
     queries.done()
     block.done()
     return settings
+
+
+def _url(block: Fields) -> str:
+    found = block.text("url")
+    if found and http_url(found) is None:
+        block.wrong("url", found, "http://HOST:PORT or https://…")
+    return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from vk_provider.bursting import names
 from vk_provider.fields import Fields
 from vk_provider.settings_blocks import DNS_LABEL, DNS_LABEL_WORDS, DNS_SUBDOMAIN
+from vk_provider.urls import http_url
 
 REFUSE, NARROW = "refuse", "narrow"
 DEFAULT_NARROW_TO = ("nvidia.com/gpu",)
@@ -52,7 +53,7 @@ def parse_webhook(block: Fields) -> WebhookSettings:
         configuration=block.text("configuration", usual.configuration, pattern=DNS_SUBDOMAIN),
         namespace=block.optional_text("namespace", pattern=DNS_LABEL, allowed=DNS_LABEL_WORDS),
         service=block.text("service", usual.service, pattern=DNS_LABEL, allowed=DNS_LABEL_WORDS),
-        url=block.optional_text("url", pattern=r"https://[^/]+", allowed="https://HOST:PORT"),
+        url=_url(block),
         secret=block.text("secret", usual.secret, pattern=DNS_SUBDOMAIN),
         narrow_to=_narrow_to(block),
         outage_seconds=patience or None,
@@ -60,6 +61,14 @@ def parse_webhook(block: Fields) -> WebhookSettings:
     )
     block.done()
     return settings
+
+
+def _url(block: Fields) -> str | None:
+    found = block.optional_text("url")
+    parts = http_url(found or "")
+    if found is not None and (parts is None or found != f"https://{parts.netloc}"):
+        block.wrong("url", found, "https://HOST:PORT")
+    return found
 
 
 def _narrow_to(block: Fields) -> tuple[str, ...] | None:

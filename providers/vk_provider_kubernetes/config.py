@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from vk_provider import quantities
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields
 from vk_provider.secrets import SecretSource
+from vk_provider.urls import http_url
 from vk_provider_kubernetes.stamp import MAX_NAME, named
 
 DERIVED = "derived"
@@ -190,8 +190,11 @@ def _is_address(text: str) -> bool:
 def _check_connection(fields: Fields, found: Mapping[str, Any]) -> None:
     if bool(found["kubeconfig"]) == bool(found["server"]):
         fields.refuse("kubeconfig", _HOW_TO_CONNECT)
-    if found["server"] and urlsplit(found["server"]).scheme not in ("http", "https"):
+    server = http_url(found["server"] or "")
+    if found["server"] and server is None:
         fields.wrong("server", found["server"], 'a URL such as "https://10.0.0.1:6443"')
+    elif server is not None and (server.username or server.password):
+        fields.refuse("server", "a password can't stand in the URL; use token")
     if found["server"] and found["context"]:
         fields.refuse("context", "it names a context of a kubeconfig, and server takes none")
     if found["kubeconfig"]:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 from vk_provider.doubts import Doubt, unheard, unknown
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields, join_path
 from vk_provider.secrets import SecretSource
+from vk_provider.urls import http_url
 from vk_provider_modal.gpus import BARE_RATES, DEFAULT_TYPES, KNOWN
 
 MOST_LIFETIME_SECONDS = 86_400
@@ -121,7 +121,7 @@ def _base_url(fields: Fields) -> str | None:
         return None
     bare = found.rstrip("/")
     for each in bare.split(","):
-        parts = _parts(each.strip())
+        parts = http_url(each.strip())
         if parts is None or parts.path:
             fields.wrong("baseUrl", found, 'a URL such as "https://api.modal.com"')
             return None
@@ -129,14 +129,6 @@ def _base_url(fields: Fields) -> str | None:
             fields.refuse("baseUrl", "a password can't stand in the URL; use tokenSecret")
             return None
     return bare
-
-
-def _parts(url: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    return parts if parts.scheme in ("http", "https") and parts.hostname else None
 
 
 def _gpu_types(fields: Fields) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 from vk_provider.doubts import Doubt
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields
 from vk_provider.secrets import SecretSource
+from vk_provider.urls import http_url
 from vk_provider_runpod.doubts import KNOWN, doubts_about
 from vk_provider_runpod.names import CPU_FLAVOURS
 
@@ -118,7 +118,7 @@ def _base_url(fields: Fields) -> str:
     """The address without ``/v2``, which some texts count as part of it and some don't."""
     found = fields.text("baseUrl", DEFAULT_BASE_URL).rstrip("/")
     bare = found.removesuffix("/v2")
-    parts = _parts(bare)
+    parts = http_url(bare)
     if parts is None:
         fields.wrong("baseUrl", found, f'a URL such as "{DEFAULT_BASE_URL}" (with or without /v2)')
         return DEFAULT_BASE_URL
@@ -128,15 +128,6 @@ def _base_url(fields: Fields) -> str:
     if bare.endswith("/v1"):
         fields.wrong("baseUrl", found, "REST v2 only: v1 was switched off in November 2026")
     return bare
-
-
-def _parts(url: str) -> SplitResult | None:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    usable = parts.scheme in ("http", "https") and parts.hostname and not parts.query
-    return parts if usable else None
 
 
 def _unique(

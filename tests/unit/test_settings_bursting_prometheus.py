@@ -1,5 +1,7 @@
 """The block that makes Prometheus the second signal."""
 
+import pytest
+
 from vk_provider.fields import Fields
 from vk_provider.settings_bursting_prometheus import (
     PrometheusQueries,
@@ -30,11 +32,12 @@ def test_queries_may_be_replaced_one_by_one() -> None:
     assert found.queries == PrometheusQueries(slots="vector(1)")
 
 
-def test_an_address_without_a_scheme_is_refused() -> None:
+@pytest.mark.parametrize("url", ["prometheus:9090", "http://[", "http://p:99999"])
+def test_what_is_no_address_is_refused(url: str) -> None:
     """With what is allowed."""
-    fields = Fields({"url": "prometheus:9090"}, "prometheus", [])
+    fields = Fields({"url": url}, "prometheus", [])
     parse_prometheus(fields)
 
     assert [str(one) for one in fields.problems] == [
-        'prometheus.url: found "prometheus:9090", allowed: http://HOST:PORT or https://…'
+        f'prometheus.url: found "{url}", allowed: http://HOST:PORT or https://…'
     ]

@@ -75,6 +75,14 @@ def test_keys_to_narrow_to_count_only_where_holes_are_narrowed() -> None:
             'spec.webhook.url: found "http://x", allowed: https://HOST:PORT',
         ),
         (
+            {"url": "https://[x"},
+            'spec.webhook.url: found "https://[x", allowed: https://HOST:PORT',
+        ),
+        (
+            {"url": "https://x/path"},
+            'spec.webhook.url: found "https://x/path", allowed: https://HOST:PORT',
+        ),
+        (
             {"tolerateEverything": "yes"},
             'spec.webhook.tolerateEverything: found "yes", allowed: refuse, narrow',
         ),

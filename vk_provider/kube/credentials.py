@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -26,6 +25,7 @@ from vk_provider.faults import ConfigError
 from vk_provider.fields import show
 from vk_provider.kube.identity import Credentials, Loaded, Source, in_cluster
 from vk_provider.kube.tls_material import TlsMaterial
+from vk_provider.urls import http_url
 from vk_provider.yaml_documents import without_names
 
 __all__ = ["Credentials", "load_credentials"]
@@ -206,12 +206,7 @@ def _without_entries(words: str) -> str:
 def _server(cluster: Any) -> str:
     """The API server's address. Raises ValueError for what can't be one."""
     given = cluster["server"]
-    try:
-        parts = urlsplit(str(given))
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
+    if http_url(str(given)) is None:
         raise ValueError(f"server: found {show(given)}, allowed: https://HOST:PORT")
     return str(given).rstrip("/")
 

@@ -76,6 +76,8 @@ def test_everything_else_has_a_default() -> None:
         ({}, {"config.kubeconfig"}),
         ({"kubeconfig": "k", "server": "https://x"}, {"config.kubeconfig", "config.token"}),
         ({"server": "x:6443", "token": {"env": "T"}}, {"config.server"}),
+        ({"server": "https://[x", "token": {"env": "T"}}, {"config.server"}),
+        ({"server": "https://me:word@x", "token": {"env": "T"}}, {"config.server"}),
         (
             {"server": "https://x", "baseUrl": "https://y", "token": {"env": "T"}},
             {"config.baseUrl"},
