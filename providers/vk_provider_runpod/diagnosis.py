@@ -1,7 +1,8 @@
-"""Why a container never starts, out of the host's log lines: its image, or the host.
+"""Why a container never starts, out of the host's log lines: its image, its command, or the host.
 
-RunPod tells in no field that an image can't be pulled; an instance just stays RUNNING (and is
-billed) or goes EXITED after some seconds. The newest system lines know.
+RunPod tells in no field that an image can't be pulled or a container not be started; an instance
+just stays RUNNING (and is billed, while its host tries for ever) or goes EXITED after some seconds.
+The newest system lines know.
 Pure. Fed by ``provider`` with the lines of few instances at a time; feeds ``observe``.
 """
 
@@ -19,6 +20,8 @@ START_AGE = timedelta(seconds=30)
 ASK_AGAIN = timedelta(seconds=30)
 CREDENTIAL_AGE = timedelta(minutes=5)
 """A new registry credential may take so long to be accepted."""
+TRIES_AGE = timedelta(minutes=5)
+"""A host that has failed to start a container for so long, every 17 s or so, goes on like that."""
 MOST_AT_ONCE = 4
 
 _ABSENT = re.compile(
@@ -29,8 +32,16 @@ _ABSENT = re.compile(
 _REFUSED = re.compile(r"unauthorized|access denied|denied:|authentication required", re.IGNORECASE)
 _FAILED = re.compile(r"fail\w* to pull|error pulling|cannot be mapped to a host id", re.IGNORECASE)
 _HOST = re.compile(
-    r"nvidia-container-cli.*(cuda|driver)|unsatisfied condition: cuda", re.IGNORECASE
+    r"nvidia-container-cli.*(cuda|driver)|unsatisfied condition: cuda|layer does not exist"
+    r"|exec: \"nvidia-",
+    re.IGNORECASE,
 )
+_COMMAND = re.compile(
+    r"exec: \"[^\"]*\": .*(not found|no such file|permission denied|is a directory|format error)",
+    re.IGNORECASE,
+)
+_NOT_STARTED = re.compile(r"error (creating|starting) container", re.IGNORECASE)
+_TRY = re.compile(r"(create|start) container", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +70,14 @@ def diagnose(lines: Sequence[str], age: timedelta, *, ended: bool) -> Diagnosis 
             return Diagnosis(line, EndCause.IMAGE)
         if _HOST.search(line):
             return Diagnosis(line, EndCause.LOST)
-    return None
+        if _NOT_STARTED.search(line) and _COMMAND.search(line):
+            return Diagnosis(line, EndCause.IMAGE)
+    return _failing(lines) if ended or age >= TRIES_AGE else None
+
+
+def _failing(lines: Sequence[str]) -> Diagnosis | None:
+    """The host's last attempt to start the container, if that is what it is at and it failed."""
+    done = [line for line in lines if not _TRY.match(line)]
+    if not done or not _NOT_STARTED.search(done[-1]):
+        return None
+    return Diagnosis(done[-1], EndCause.LOST)

@@ -23,6 +23,19 @@ YOUNG, OLD = timedelta(seconds=40), timedelta(minutes=10)
             "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.9",
             EndCause.LOST,
         ),
+        (
+            "error creating container: Error response from daemon: layer does not exist",
+            EndCause.LOST,
+        ),
+        (
+            'error starting container: OCI runtime create failed: exec: "serve": executable file '
+            "not found in $PATH: unknown",
+            EndCause.IMAGE,
+        ),
+        (
+            'error starting container: exec: "nvidia-container-runtime": executable file not found',
+            EndCause.LOST,
+        ),
     ],
 )
 def test_a_final_line_settles_it_at_any_age(line: str, cause: EndCause) -> None:
@@ -47,6 +60,16 @@ def test_a_failed_pull_counts_when_it_was_the_end() -> None:
 
     assert diagnose(lines, OLD, ended=False) is None
     assert diagnose(lines, YOUNG, ended=True) == Diagnosis(lines[0], EndCause.IMAGE)
+
+
+def test_a_host_that_goes_on_failing_to_start_it_is_given_up() -> None:
+    """It would try for ever, and bill; but not while it is at something else by now."""
+    error = "error starting container: Error response from daemon: device busy"
+    tries = [error, "start container", error, "start container"]
+
+    assert diagnose(tries, YOUNG, ended=False) is None
+    assert diagnose(tries, OLD, ended=False) == Diagnosis(error, EndCause.LOST)
+    assert diagnose([*tries, "still fetching image"], OLD, ended=False) is None
 
 
 def test_other_lines_tell_nothing() -> None:
