@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from vk_provider.bursting.gate_state import Gate, GateReason, GateState
 from vk_provider.bursting.limits import GateLimits, HomecomingLimits
 from vk_provider.bursting.objections import close_slots, has_held, objection, second_objection
-from vk_provider.bursting.situation import Rules, Situation
+from vk_provider.bursting.situation import MOST_FAILED, Rules, Situation
 
 _RESERVE = {Gate.OPEN: 0, Gate.HOLD: 1, Gate.RETURN: 2}
 """Moves that must be left after this one: back to hold, and from there to open."""
@@ -53,7 +53,7 @@ def step(state: GateState, situation: Situation, rules: Rules, now: datetime) ->
 def _moved(state: GateState, move: Move, now: datetime) -> GateState:
     failed = state.failed
     if move.reason in _FAILURES:
-        failed = (*failed, now)
+        failed = (*failed, now)[-MOST_FAILED:]
     elif move.reason in _WELL:
         failed = ()
     return replace(

@@ -27,6 +27,8 @@ from vk_provider.bursting.spare import Supply, supply
 from vk_provider.taints import Taint
 
 _DOUBLINGS = 3
+MOST_FAILED = _DOUBLINGS + 1
+"""More failures in a row mean no more, and the annotation that keeps them has an end."""
 _COMING_AND_GOING = (names.GATE_TAINT, names.UNAVAILABLE_TAINT)
 
 

@@ -107,6 +107,7 @@ class GateReport:
         metrics.home_free_gpus.set(sum(supply.free))
         metrics.home_usable_nodes.set(supply.usable_nodes)
         metrics.training_waiting_gpus.set(supply.training_waiting)
+        metrics.home_spare_slots.clear()  # of pods of a size that nobody asks for any more
         for gpus in supply.shapes:
             metrics.home_spare_slots.labels(str(gpus)).set(supply.spare(gpus))
 

@@ -187,6 +187,9 @@ def test_a_failure_is_remembered_until_one_went_well() -> None:
     failed = step(at(Gate.RETURN, failed=(ago(9999),)), late, RULES, NOW)
 
     assert failed.failed == (ago(9999), NOW)
+    for _ in range(10):
+        failed = step(replace(failed, value=Gate.RETURN, transitions=()), late, RULES, NOW)
+    assert len(failed.failed) == 4  # as many as count
     well = step(replace(failed, value=Gate.RETURN), look(outside=0), RULES, NOW)
     assert (well.reason, well.failed) == (GateReason.ALL_HOME, ())
 
