@@ -24,6 +24,8 @@ from vk_provider.pods.types import (
     Verdict,
 )
 
+_KILLING = timedelta(seconds=60)
+"""What a backend may take beyond the grace, to kill what did not stop and to say so."""
 _ENDED_BY: dict[EndCause, tuple[FailedReason, str]] = {
     EndCause.LOST: (FailedReason.PROVIDER_LOST, "the backend lost the instance"),
     EndCause.PREEMPTED: (FailedReason.PREEMPTED, "the backend took the instance back"),
@@ -54,8 +56,9 @@ def withdrawn(pod: Json, since: datetime | None, now: datetime) -> Verdict | Non
 
 
 def leaves_by(pod: Json, since: datetime) -> datetime:
-    """When an instance that is on its way out should be gone."""
-    return since + timedelta(seconds=desired.grace_seconds(pod))
+    """When an instance that is on its way out should be gone, or its end be told: what had to be
+    killed at the end of its grace has a better reason than that it lingers."""
+    return since + timedelta(seconds=desired.grace_seconds(pod)) + _KILLING
 
 
 def given_up(backend: str, silence: float, limit: float | None) -> Verdict | None:
