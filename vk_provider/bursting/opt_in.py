@@ -110,7 +110,12 @@ def review(request: Json, rules: OptInRules, *, by_namespace: bool) -> dict[str,
     pod = question.get("object")
     if not isinstance(pod, Mapping) or not isinstance(pod.get("spec"), Mapping):
         raise ValueError("request.object: found no pod, allowed: a Pod that is being created")
-    decision = decide(pod, rules, by_namespace=by_namespace)
+    try:
+        decision = decide(pod, rules, by_namespace=by_namespace)
+    except (AttributeError, TypeError) as error:
+        # An API server sends what fits its schema; whoever else asks gets a sentence, too.
+        words = "request.object: found no pod by its types, allowed: a Pod that is being created"
+        raise ValueError(words) from error
     answer: dict[str, Any] = {"uid": str(question.get("uid", "")), "allowed": True}
     if decision.refusal is not None:
         status = {"code": 422, "reason": "Invalid", "message": decision.refusal}

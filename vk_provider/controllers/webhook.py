@@ -118,6 +118,7 @@ class OptInWebhook:
                 answer = review(question, self._rules, by_namespace=by_namespace)
             except ValueError as error:
                 counted.labels("garbled").inc()
+                logger.debug("the webhook was asked nonsense", exc_info=error)
                 return web.Response(status=400, text=str(error))
             counted.labels(_outcome(answer["response"])).inc()
             return web.Response(body=orjson.dumps(answer), content_type="application/json")
