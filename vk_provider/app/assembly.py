@@ -1,14 +1,15 @@
 """The loops of one node, wired to each other.
 
-Fed by ``app.virtual_node`` with what was settled before (client, clocks, cluster id, address);
-offers the loops to be run and the parts that others look at.
+Fed by ``app.term`` with what was settled before (client, clocks, cluster id, address); offers the
+loops to be run and the parts that others look at.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from vk_provider import registry
@@ -58,74 +59,79 @@ from vk_provider.settings_file import provider_context
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Of which cluster the node is, and the address at which it is found there."""
+
+    cluster_id: str
+    address: str
+
+
+async def assemble(
+    settings: NodeSettings,
+    client: KubeClient,
+    shell: Shell,
+    where: Whereabouts,
+    stack: AsyncExitStack,
+) -> Assembly:
+    """Open every provider (raises ConfigError, ProviderError) and wire the loops to them; the
+    stack closes the providers."""
+    given = SecretReader(client).read, ClaimReader(client).read, shell.may_act
+    backends: dict[str, Backend] = {}
+    for chosen in settings.backends:
+        context = provider_context(settings, chosen, where.cluster_id, *given)
+        provider = await stack.enter_async_context(registry.create(chosen, context))
+        backends[chosen.name] = Backend(chosen, provider, settings.name, shell)
+    return Assembly(settings, client, shell, where, backends)
+
+
 class Assembly:
-    """The parts of one running node."""
+    """The parts of one running node, over backends whose providers are open."""
 
     def __init__(
         self,
         settings: NodeSettings,
         client: KubeClient,
         shell: Shell,
-        cluster_id: str,
-        address: str,
+        where: Whereabouts,
+        backends: Mapping[str, Backend],
     ) -> None:
         self.settings = settings
         self.shell = shell
         self.client = client
-        self.cluster_id = cluster_id
-        self.address = address
-        self.backends: dict[str, Backend] = {}
+        self.where = where
+        self.backends = backends
         self.kept_logs = KeptLogs()
         self.admitted = Admitted()
+        self.seen_node: Callable[[], Json] = dict
+        """The Node as the API server has it; empty before it was registered."""
         self.cache = PodCache(client, settings.name)
         self.events = EventRecorder(
             client,
             settings.name,
             observe=lambda why: shell.metrics.events_dropped.labels(shell.node, why).inc(),
         )
-        spending = Spending(settings.placement.budget, shell, settings.tick_seconds)
-        experience = Experience(shell, _losses(settings))
-        self.threshold = Threshold(_door(settings), shell, spending, experience)
+        self.threshold = _threshold(settings, shell)
         self.pace = Pace(StormGuard(settings.storm), shell)
-        self.views = Views(address, self.cache, self.threshold, shell)
         self.references = ReferenceCache(client, self._reference_changed)
-        self.services: Services | None = None
-        self.refresher: Refresher | None = None
-        self.seen_node: Callable[[], Json] = dict
-        """The Node as the API server has it; empty before it was registered."""
-
-    async def enter(self, stack: AsyncExitStack) -> None:
-        """Open every provider (raises ConfigError, ProviderError) and wire the loops to them."""
-        providers: dict[str, Provider] = {}
-        given = SecretReader(self.client).read, ClaimReader(self.client).read, self.shell.may_act
-        for backend in self.settings.backends:
-            provider = registry.create(
-                backend,
-                provider_context(self.settings, backend, self.cluster_id, *given),
-            )
-            providers[backend.name] = await stack.enter_async_context(provider)
-            self.backends[backend.name] = Backend(
-                backend, providers[backend.name], self.settings.name, self.shell
-            )
-        if any(provider.traits.reaches_services for provider in providers.values()):
-            self.services = Services(self.client)
+        traits = [backend.provider.traits for backend in backends.values()]
+        is_reaching = any(each.reaches_services for each in traits)
+        self.services = Services(client) if is_reaching else None
         preparer = self._preparer()
-        if any(provider.traits.hands_on_tokens for provider in providers.values()):
-            preparer.tokens = TokenSource(self.client, self.shell.clock.now)
         self.workers = PodWorkers(
-            self._facts(), self.threshold, self.pace, self._actions(preparer), self.shell
+            self._facts(), self.threshold, self.pace, self._actions(preparer), shell
         )
         self.threshold.spending.budget.grace = self._grace
         emit = self.events.emit
-        self.refresher = Refresher(self.workers, preparer, self.backends, self.shell, emit)
+        self.refresher = Refresher(self.workers, preparer, backends, shell, emit)
         self.cache.subscribe(self.refresher.pod_changed)
-        self.cache.subscribe(Unfollowed(self.workers, self.backends, emit).pod_changed)
-        self.views.workers = self.workers
-        self.views.offered = Offered(self.backends, self.threshold.board.changed.set)
-        for name, wired in self.backends.items():
-            settings = self._relist_settings(wired)
-            relist = Relist(settings, wired, self.workers, self.threshold, self.shell)
-            self.views.backends[name] = (wired, relist)
+        self.cache.subscribe(Unfollowed(self.workers, backends, emit).pod_changed)
+        self.offered = Offered(backends, self.threshold.board.changed.set)
+        self.relists = {name: self._relist(backend) for name, backend in backends.items()}
+        self.views = Views(
+            where.address, self.cache, self.threshold, shell, self.workers, self.offered,
+            {name: (backends[name], relist) for name, relist in self.relists.items()},
+        )  # fmt: skip
 
     def loops(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Everything that runs for ever, by name."""
@@ -134,21 +140,21 @@ class Assembly:
         if self.services is not None:
             yield "services", self.services.run()
         yield "events", self.events.run()
-        yield "capacity", self.views.offered.run()
+        yield "capacity", self.offered.run()
         yield (
             "intake",
             take_pods_in(
                 self.cache, self.workers, self.pace, self.threshold.experience, self.shell.clock
             ),
         )
-        for name, (backend, relist) in self.views.backends.items():
+        for name, relist in self.relists.items():
+            backend = self.backends[name]
             yield f"list {name}", relist.run()
             pushes = Pushes(backend, relist.belonging, self.workers, self.shell)
             yield f"watch {name}", pushes.run()
             told = InstanceEvents(backend, self.workers, self.events.emit, self.shell)
             yield f"events of {name}", told.run()
-        if self.refresher is not None:
-            yield "refresh", self.refresher.run()
+        yield "refresh", self.refresher.run()
         if self.threshold.spending.budget.limits.any:
             emit = self.events.emit
             watch = BudgetWatch(self.backends, self.workers, self.threshold, emit, self.shell)
@@ -162,8 +168,7 @@ class Assembly:
     def _reference_changed(self, key: Any) -> None:
         owners = self.references.owners(key)
         self.workers.references_changed(owners)
-        if self.refresher is not None:
-            self.refresher.changed(owners)
+        self.refresher.changed(owners)
 
     def _grace(self, uid: str) -> float:
         """How long a pod's containers may take to stop."""
@@ -171,8 +176,7 @@ class Assembly:
         return float(desired.grace_seconds(record.pod or {})) if record is not None else 0.0
 
     def _instance_made(self, uid: PodUID, pod: Json) -> None:
-        if self.refresher is not None:
-            self.refresher.made(uid, pod)
+        self.refresher.made(uid, pod)
 
     def _facts(self) -> NodeFacts:
         settings = self.settings
@@ -188,26 +192,28 @@ class Assembly:
             },
             refusal=Readmission(settings, self.admitted, lambda: self.seen_node()).refusal,
             admitted=self.admitted,
-            host_ip=self.address,
+            host_ip=self.where.address,
             direct=settings.reach is Reach.DIRECT,
             limits=limits,
         )
 
     def _preparer(self) -> Preparer:
-        settings = self.settings
+        settings, backends = self.settings, self.backends
+        is_handing_on = any(each.provider.traits.hands_on_tokens for each in backends.values())
         return Preparer(
             PreparationSettings(
-                self.cluster_id,
+                self.where.cluster_id,
                 settings.name,
-                self.address,
+                self.where.address,
                 settings.capacity,
                 settings.placement.policy,
                 settings.namespaces,
             ),
-            self.backends,
+            backends,
             self.references,
             self.services,
             self.threshold,
+            TokenSource(self.client, self.shell.clock.now) if is_handing_on else None,
         )
 
     def _actions(self, preparer: Preparer) -> PodActions:
@@ -222,10 +228,14 @@ class Assembly:
         )
         return PodActions(means, self.threshold, self.shell)
 
+    def _relist(self, backend: Backend) -> Relist:
+        given = self._relist_settings(backend)
+        return Relist(given, backend, self.workers, self.threshold, self.shell)
+
     def _relist_settings(self, backend: Backend) -> RelistSettings:
         settings = self.settings
         return RelistSettings(
-            self.cluster_id,
+            self.where.cluster_id,
             settings.name,
             settings.tick_seconds,
             settings.door.outage_after_seconds,
@@ -250,6 +260,11 @@ def _backend_facts(provider: Provider) -> BackendFacts:
         traits.runs_probes,
         traits.follows_updates,
     )
+
+
+def _threshold(settings: NodeSettings, shell: Shell) -> Threshold:
+    spending = Spending(settings.placement.budget, shell, settings.tick_seconds)
+    return Threshold(_door(settings), shell, spending, Experience(shell, _losses(settings)))
 
 
 def _door(settings: NodeSettings) -> Door:

@@ -6,6 +6,7 @@ Fed by the door, the lists and the pod cache; read by ``loops.node_heartbeat``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
@@ -26,24 +27,23 @@ from vk_provider.provider import capabilities
 YOUNG_SECONDS = 5.0
 
 
+@dataclass(frozen=True, slots=True)
 class Views:
-    """Makes a ``NodeView`` when the heartbeat asks for one. The rest comes with the wiring."""
+    """Makes a ``NodeView`` when the heartbeat asks for one."""
 
+    address: str
+    cache: PodCache
+    threshold: Threshold
+    shell: Shell
     workers: PodWorkers
     offered: Offered
-
-    def __init__(self, address: str, cache: PodCache, threshold: Threshold, shell: Shell) -> None:
-        self.backends: dict[str, tuple[Backend, Relist]] = {}
-        self._address = address
-        self._cache = cache
-        self._threshold = threshold
-        self._shell = shell
+    backends: Mapping[str, tuple[Backend, Relist]]
 
     def node_view(self, door: DoorView) -> NodeView:
         """The node as it is now."""
-        spending = self._threshold.spending
+        spending = self.threshold.spending
         return NodeView(
-            address=self._address,
+            address=self.address,
             backends=tuple(self._backend(*each) for each in self.backends.values()),
             in_use={} if door.headroom is None else self._in_use(),
             offered=self.offered.total(),
@@ -53,14 +53,14 @@ class Views:
             closed_until=self._calendar(door.reopens_at),
             budget=[each.words for each in spending.budget.shares(spending.now())],
             warnings=[each.words for each in spending.budget.warnings(spending.now())],
-            spent=self._threshold.spend_memory.line(),
+            spent=self.threshold.spend_memory.line(),
         )
 
     def _backend(self, backend: Backend, relist: Relist) -> BackendView:
-        now = self._shell.clock.steady()
-        known = self._threshold.door.backends[backend.name]
+        now = self.shell.clock.steady()
+        known = self.threshold.door.backends[backend.name]
         closed = known.closed(now)
-        avoided = self._threshold.experience.losses.words(backend.name, now)
+        avoided = self.threshold.experience.losses.words(backend.name, now)
         return BackendView(
             name=backend.name,
             provider=backend.provider_name,
@@ -73,13 +73,13 @@ class Views:
 
     def _in_use(self) -> Mapping[str, Fraction]:
         """As the scheduler counts: every pod bound here that is not in a terminal phase."""
-        bound = sum(not desired.is_terminal(pod) for pod in self._cache.pods())
+        bound = sum(not desired.is_terminal(pod) for pod in self.cache.pods())
         return {"pods": Fraction(bound)}
 
     def _room(self, headroom: int) -> int:
         """What a half-open door lets in beside those who were bound a moment ago: they are counted
         as in use already, but have not passed the door yet."""
-        oldest = self._shell.clock.now() - timedelta(seconds=YOUNG_SECONDS)
+        oldest = self.shell.clock.now() - timedelta(seconds=YOUNG_SECONDS)
         on_their_way = sum(
             record.exists is Existence.NONE
             and record.in_flight is None
@@ -92,5 +92,5 @@ class Views:
     def _calendar(self, steady: float | None) -> datetime | None:
         if steady is None:
             return None
-        left = max(0.0, steady - self._shell.clock.steady())
-        return (self._shell.clock.now() + timedelta(seconds=left)).replace(microsecond=0)
+        left = max(0.0, steady - self.shell.clock.steady())
+        return (self.shell.clock.now() + timedelta(seconds=left)).replace(microsecond=0)

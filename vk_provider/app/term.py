@@ -17,7 +17,7 @@ from typing import Any
 
 from vk_provider import __version__
 from vk_provider.address import internal_address
-from vk_provider.app.assembly import Assembly
+from vk_provider.app.assembly import Assembly, Whereabouts, assemble
 from vk_provider.app.bounded import bounded
 from vk_provider.app.client_ca import ClientCA
 from vk_provider.app.leadership import Leadership
@@ -108,14 +108,11 @@ class Term:
         """Until ``stop``. Raises ConfigError, KubeError, LeadershipLostError."""
         keeping = asyncio.ensure_future(self._leadership.keep())
         stack = AsyncExitStack()
-        self._node = Assembly(
-            self._settings, self._clients.pods, self.shell, self._facts.cluster_id, self._address()
-        )
-        working = asyncio.ensure_future(self._serve(self._node, stack))
+        working = asyncio.ensure_future(self._serve(stack))
         try:
             await self._until(working, keeping, stop)
         finally:
-            await self._finish(self._node, working, in_peace=stop.is_set())
+            await self._finish(working, in_peace=stop.is_set())
             await bounded(stack.aclose(), CLOSE_SECONDS, "closing the backends and the port")
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
@@ -137,25 +134,27 @@ class Term:
             raise LeadershipLostError(f"node {self._settings.name}: leadership was lost")
         await working
 
-    async def _finish(
-        self, node: Assembly, working: asyncio.Future[None], *, in_peace: bool
-    ) -> None:
+    async def _finish(self, working: asyncio.Future[None], *, in_peace: bool) -> None:
         self._is_over, self.is_up = True, False
         self._metrics.leader.labels(self._settings.name).set(0)
         if in_peace:
             logger.info("node %s: stopping; the instances run on", self._settings.name)
         await self.shell.drain(FINISH_SECONDS if in_peace else 0.0)
-        if in_peace and not working.done():
+        node = self._node
+        if node is not None and in_peace and not working.done():
             await node.events.drain(EVENTS_SECONDS)
         working.cancel()
         await asyncio.wait({working}, timeout=CLOSE_SECONDS)
         if working.done() and not working.cancelled():
             working.exception()  # it was raised, or it no longer matters
-        node.close()
+        if node is not None:
+            node.close()
 
-    async def _serve(self, node: Assembly, stack: AsyncExitStack) -> None:
+    async def _serve(self, stack: AsyncExitStack) -> None:
         """Everything that runs while leading; ends by cancellation or a fault."""
-        await node.enter(stack)
+        where = Whereabouts(self._facts.cluster_id, self._address())
+        pods = self._clients.pods
+        node = self._node = await assemble(self._settings, pods, self.shell, where, stack)
         authority = ClientCA(self._clients.pods, self._settings.server.tls.client_ca_file)
         await authority.load()
         server = self._server(node, authority)

@@ -55,9 +55,6 @@ class PreparationSettings:
 class Preparer:
     """Makes one pod ready to be created."""
 
-    tokens: TokenSource | None = None
-    """Where a backend hands on tokens of the home cluster."""
-
     def __init__(
         self,
         settings: PreparationSettings,
@@ -65,24 +62,27 @@ class Preparer:
         references: ReferenceCache,
         services: Services | None,
         threshold: Threshold,
+        tokens: TokenSource | None = None,
     ) -> None:
+        """``services``, ``tokens``: where a backend's instances reach home's, or get them."""
         self._settings = settings
         self._backends = backends
         self._references = references
         self._services = services
         self._threshold = threshold
+        self._tokens = tokens
 
     def release(self, uid: PodUID) -> None:
         """The pod needs its references no more."""
         self._references.release(uid)
         if self._services is not None:
             self._services.release(uid)
-        if self.tokens is not None:
-            self.tokens.release(uid)
+        if self._tokens is not None:
+            self._tokens.release(uid)
 
     def is_due(self, uid: PodUID) -> bool:
         """Whether the pod is to be resolved again, for a token that grows old."""
-        return self.tokens is not None and self.tokens.is_due(uid)
+        return self._tokens is not None and self._tokens.is_due(uid)
 
     async def resolved(self, uid: PodUID, pod: Json) -> ResolvedPod | None:
         """The pod with its references as they are now; None while one of them is missing."""
@@ -141,12 +141,12 @@ class Preparer:
             services,
             settings.capacity,
             wishes,
-            await self.tokens.of(pod) if self.tokens is not None else None,
+            await self._tokens.of(pod) if self._tokens is not None else None,
         )
         return resolve(pod, objects, given)
 
     def _referenced(self, pod: Json) -> frozenset[ObjectKey]:
-        return referenced(pod, with_tokens=self.tokens is not None)
+        return referenced(pod, with_tokens=self._tokens is not None)
 
     async def _place(self, uid: PodUID, resolved: ResolvedPod) -> Prepared:
         notices = tuple(Notice(e.type, e.reason, e.message) for e in resolved.events)

@@ -14,7 +14,7 @@ from tests.integration.loops.memory_api import MemoryApi, MemoryClient
 from tests.support.loop_clock import LoopClock
 from tests.support.objects import keyed
 from vk_provider.app import client_ca
-from vk_provider.app.assembly import Assembly
+from vk_provider.app.assembly import Whereabouts, assemble
 from vk_provider.app.bounded import bounded
 from vk_provider.app.client_ca import ClientCA
 from vk_provider.app.lookup import Lookup
@@ -46,12 +46,6 @@ async def test_the_server_finds_pods_by_name_with_their_instances() -> None:
         assert waits is not None
         assert waits.provider is None
         assert lookup.find("default", "nobody") is None
-
-
-def assembly(api: MemoryApi) -> Assembly:
-    """Parts that do not run."""
-    shell = Shell(LoopClock(START), Metrics())
-    return Assembly(settings(), MemoryClient(api), shell, CLUSTER, "10.0.0.1")
 
 
 async def test_providers_read_secrets_of_the_home_cluster() -> None:
@@ -160,9 +154,9 @@ async def test_an_end_that_takes_too_long_is_left_behind(
 
 async def test_services_are_not_watched_where_no_instance_reaches_them() -> None:
     """Containers there get no variables that announce services either."""
-    node = assembly(MemoryApi())
+    shell, where = Shell(LoopClock(START), Metrics()), Whereabouts(CLUSTER, "10.0.0.1")
     async with AsyncExitStack() as stack:
-        await node.enter(stack)
+        node = await assemble(settings(), MemoryClient(MemoryApi()), shell, where, stack)
         names = [name for name, work in node.loops() if work.close() is None]
     found = set(names)
     assert "services" not in found

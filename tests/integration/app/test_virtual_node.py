@@ -271,6 +271,17 @@ async def test_a_port_that_is_taken_is_a_configuration_error(api: ModelApiServer
             await one.task
 
 
+async def test_a_backend_that_can_not_be_opened_is_said_and_leadership_given_up(
+    api: ModelApiServer,
+) -> None:
+    """Nothing of the node is there yet that could be closed."""
+    nowhere = {"name": "other", "provider": "kubernetes", "config": {"kubeconfig": "/nowhere"}}
+    one = Running(api, settings(backends=[nowhere]))
+    with pytest.raises(ConfigError, match="/nowhere"):
+        await one.task
+    assert lease(api)["spec"]["holderIdentity"] == ""
+
+
 async def test_a_cluster_that_can_not_be_asked_at_start_is_a_fault(api: ModelApiServer) -> None:
     """A wrong address is found at once, not after an hour of waiting."""
     await api.refuse()

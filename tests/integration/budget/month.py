@@ -16,7 +16,7 @@ from tests.integration.budget.load import Guest
 from tests.integration.loops.bench import CLUSTER, NODE, pod, settings
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
 from tests.support.loop_clock import LoopClock
-from vk_provider.app.assembly import Assembly
+from vk_provider.app.assembly import Whereabouts, assemble
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.shell import Shell
 from vk_provider.loops.spend_saving import save_spend
@@ -64,8 +64,8 @@ class Month:
         """A process begins; ``step``: its calendar is wrong by so much."""
         client = MemoryClient(self.api)
         shell = Shell(LoopClock(self.now + step), self.metrics, jitter=lambda: 0.5, node=NODE)
-        self.node = Assembly(self.settings, client, shell, CLUSTER, "10.0.0.1")
-        await self.node.enter(self._stack)
+        where = Whereabouts(CLUSTER, "10.0.0.1")
+        self.node = await assemble(self.settings, client, shell, where, self._stack)
         for name, backend in self.node.backends.items():
             assert isinstance(backend.provider, FakeProvider)
             cloud = self.clouds.setdefault(name, backend.provider.backend)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
 from tests.support.loop_clock import LoopClock
-from vk_provider.app.assembly import Assembly
+from vk_provider.app.assembly import Whereabouts, assemble
 from vk_provider.faults import FieldProblem
 from vk_provider.loops.node_heartbeat import NodeHeartbeat
 from vk_provider.loops.node_lease import NodeLease
@@ -120,8 +120,8 @@ class Bench:
         self.metrics = Metrics()
         clock = LoopClock(START)
         self.shell = Shell(clock, self.metrics, lambda: self.may_act, lambda: 0.5, NODE)
-        self.node = Assembly(self.settings, self.client, self.shell, CLUSTER, "10.0.0.1")
-        await self.node.enter(self._stack)
+        where = Whereabouts(CLUSTER, "10.0.0.1")
+        self.node = await assemble(self.settings, self.client, self.shell, where, self._stack)
         for name, backend in self.node.backends.items():
             assert isinstance(backend.provider, FakeProvider)
             self.clouds[name] = backend.provider.backend

@@ -15,7 +15,7 @@ from tests.integration.loops.bench import pod, settings
 from tests.integration.loops.memory_api import MemoryApi, MemoryClient
 from tests.integration.steady.backends import BACKENDS, CLUSTER, NODE, Calls, Service
 from tests.support.loop_clock import LoopClock
-from vk_provider.app.assembly import Assembly
+from vk_provider.app.assembly import Assembly, Whereabouts, assemble
 from vk_provider.loops.shell import Shell
 from vk_provider.metrics import Metrics
 from vk_provider.pods.hints import render_placement
@@ -57,9 +57,9 @@ async def node(service: Service, api: MemoryApi) -> AsyncIterator[Assembly]:
     backend = BackendSettings(BACKEND, service.provider, dict(service.config))
     given = replace(base, backends=(backend,), capacity={**base.capacity, "pods": "600"})
     shell = Shell(LoopClock(datetime.now(UTC)), Metrics(), node=NODE)
-    running = Assembly(given, MemoryClient(api), shell, CLUSTER, "10.0.0.1")
+    where = Whereabouts(CLUSTER, "10.0.0.1")
     async with AsyncExitStack() as stack:
-        await running.enter(stack)
+        running = await assemble(given, MemoryClient(api), shell, where, stack)
         service.adopt(running.backends[BACKEND].provider)
         tasks = [asyncio.ensure_future(work) for _, work in running.loops()]
         try:
