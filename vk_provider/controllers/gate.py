@@ -99,6 +99,7 @@ class GateController:
         gated = {node.name: node for node in picture.virtual if node.is_gated}
         for name in self._states.keys() - gated.keys():
             del self._states[name]
+            self._report.gone(name)
         for name, node in gated.items():
             written = gate_state.read(node.gate_state)
             if name not in self._states:

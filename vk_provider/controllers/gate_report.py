@@ -71,6 +71,22 @@ class GateReport:
             self._faults[name] = str(fault)
             logger.warning("gate of %s was not written, trying again: %s", name, fault)
 
+    def gone(self, name: str) -> None:
+        """There is no such gate any more: its last numbers would be taken for the present ones."""
+        metrics = self._means.metrics.bursting
+        for gate in Gate:
+            metrics.gate_state.remove(name, gate)
+        for gauge in (
+            metrics.gate_frozen,
+            metrics.gate_paused,
+            metrics.burst_pods,
+            metrics.homecomings_in_flight,
+            metrics.pods_waiting_for_gate,
+        ):
+            gauge.remove(name)
+        for told in (self._faults, self._objections, self._arrived):
+            told.pop(name, None)
+
     def show(
         self, name: str, state: GateState, situation: Situation, rules: Rules, now: datetime
     ) -> None:

@@ -200,12 +200,15 @@ async def test_the_node_s_own_word_stands() -> None:
 
 
 async def test_a_node_that_goes_is_forgotten_and_taken_up_again() -> None:
-    """Registered anew, it starts held."""
+    """Its numbers too, or they would alert for ever. Registered anew, it starts held."""
     async with GateBench() as bench:
         await bench.until(lambda: bench.gate() == "hold")
+        await bench.until(lambda: bench.value("gate_state", node=NODE, state="hold") == 1)
         bench.api.store.remove("nodes", "", NODE)
         await asyncio.sleep(6)
         assert bench.controller.states() == {}
+        assert bench.value("gate_state", node=NODE, state="hold") is None
+        assert bench.value("burst_pods", node=NODE) is None
         bench.virtual()
         await bench.until(lambda: bench.gate() == "hold")
 
