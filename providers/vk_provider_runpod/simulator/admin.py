@@ -16,7 +16,17 @@ from vk_provider.testing.simulator.clock import rfc3339
 from vk_provider_runpod.simulator.model import SimulatedPod
 from vk_provider_runpod.simulator.state import State
 
-HOW = ("vanish", "exited", "error", "status", "hide-fields", "hide-runtime", "restart", "lock")
+HOW = (
+    "vanish",
+    "exited",
+    "error",
+    "status",
+    "hide-fields",
+    "hide-runtime",
+    "restart",
+    "migrate",
+    "lock",
+)
 """What ``POST /_sim/pods/{id}/kill`` can do to a pod, as ``{"how": ...}``."""
 
 
@@ -34,6 +44,12 @@ def kill_pod(state: State, request: web.Request, body: Mapping[str, Any]) -> Any
     elif how == "restart":
         # The container crashed and was started again: same image, so no pull.
         pod.behaviour, pod.started_at = replace(pod.behaviour, pull_seconds=0.0), now
+    elif how == "migrate":
+        # The service moves it to another host, where it begins anew under a new id.
+        state.model.vanish(pod.id, now)
+        pod = state.model.create(state.new_id(), pod.body, now)
+        if state.shells is not None:
+            state.shells.open(pod)
     elif how == "lock":
         pod.locked = True
     else:

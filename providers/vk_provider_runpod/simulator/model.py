@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from vk_provider.testing.simulator.account import Account, ContainerBehaviour
@@ -22,6 +22,9 @@ from vk_provider_runpod.simulator.placing import RefusalError, place
 from vk_provider_runpod.stamp import CLUSTER_ID, NAMESPACE, NODE_NAME, POD_NAME, POD_UID
 
 STORAGE_USD_PER_GB_HOUR = 0.2 / 730
+TRY_SECONDS = 17.0
+"""How often a host tries again."""
+MOST_TRIES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ class Model(Account[Behaviour, Charge]):
     present: dict[str, SimulatedPod] = field(default_factory=dict)
     """Those that a list may still show; nothing else is walked, so a long run stays quick."""
     registries: dict[str, str] = field(default_factory=dict)
+    usable_at: dict[str, float] = field(default_factory=dict)
+    """When hosts begin to accept a registry's login; before, pulls with it are refused."""
     volumes: dict[str, Volume] = field(default_factory=dict)
 
     def create(
@@ -164,6 +169,7 @@ class Model(Account[Behaviour, Charge]):
             number=len(self.pods),
             started_at=now,
         )
+        _wait_for_login(pod, self.usable_at.get(body.get("registry") or "", now) - now)
         self.pods[pod_id] = self.present[pod_id] = pod
         kind, units = pod.kind
         self.catalogue.take(kind, centre, units)
@@ -260,6 +266,16 @@ class Model(Account[Behaviour, Charge]):
 
     def _bill(self, pod: SimulatedPod, kind: str, rate: float, now: float) -> None:
         self.ledger.open(Charge(pod.id, rate, now, pod.owner, kind=kind))
+
+
+def _wait_for_login(pod: SimulatedPod, seconds: float) -> None:
+    """The host tries again and again until the login is accepted, and pulls only then."""
+    if seconds <= 0:
+        return
+    pod.behaviour = replace(pod.behaviour, pull_seconds=seconds + pod.behaviour.pull_seconds)
+    line = f"failed to pull image {pod.body['image']}: unauthorized"
+    tries = range(min(MOST_TRIES, int(seconds / TRY_SECONDS) + 1))
+    pod.said += [(pod.created_at + number * TRY_SECONDS, "system", line) for number in tries]
 
 
 def bound(body: Mapping[str, Any], volumes: Mapping[str, Volume]) -> Mapping[str, Any]:

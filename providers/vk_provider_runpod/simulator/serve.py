@@ -62,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long an image takes to be pulled (default %(default)s)")  # fmt: skip
     add("--requests-per-minute", type=count(0), default=0, metavar="N",
         help="rate limit with 429 and RateLimit headers (default: none)")  # fmt: skip
+    add("--registry-seconds", type=quantity, default=0.0, metavar="S",
+        help="how long hosts refuse a new registry login (default: not at all)")  # fmt: skip
     add("--foreign-pods", type=count(0), default=0, metavar="N", help="pods of somebody else's")
     add("--allow-exec", dest="runs_exec", action="store_true",
         help="give pods SSH servers: their commands run on this machine, unconfined")  # fmt: skip

@@ -28,6 +28,8 @@ async def create_registry(request: web.Request) -> web.Response:
         raise RefusalError(400, f"a registry named {name!r} exists already")
     registry_id = state.new_id()
     state.model.registries[registry_id] = name
+    usable_at = state.clock.now() + state.options.registry_seconds
+    state.model.usable_at[registry_id] = usable_at
     return web.json_response({"id": registry_id, "name": name}, status=201)
 
 
@@ -51,6 +53,7 @@ async def delete_registry(request: web.Request) -> web.Response:
     if any(pod.body.get("registry") == found and pod.deleted_at is None for pod in pods):
         raise RefusalError(400, "registry credential is in use by a pod")
     del state.model.registries[found]
+    state.model.usable_at.pop(found, None)
     return web.Response(status=204)
 
 

@@ -32,6 +32,8 @@ class Options(SimulatorOptions):
     requests_per_minute: int = 0
     """0: no limit and no rate headers, as for exempt callers."""
     heartbeat_seconds: float = 15.0
+    registry_seconds: float = 0.0
+    """So long a new registry login is refused by hosts; minutes at the service."""
     foreign_pods: int = 0
 
 

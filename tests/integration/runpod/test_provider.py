@@ -156,6 +156,24 @@ async def test_a_dead_host_is_absence(provider: RunPodProvider, simulator: Simul
     assert await provider.list_instances() == []
 
 
+async def test_a_migrated_instance_is_the_same_pods_under_another_id(
+    provider: RunPodProvider, simulator: Simulator
+) -> None:
+    """Not a restart of the old one's container: that is gone."""
+    ref = await create(provider)
+    before = await only(provider)
+    simulator.state.clock.advance(60)
+    state = simulator.state
+    state.model.vanish(ref.id, state.clock.now())
+    state.model.create(state.new_id(), state.bodies[0], state.clock.now())
+
+    after = await only(provider)
+
+    assert after.stamp == before.stamp
+    assert after.ref != ref
+    assert after.phase is InstancePhase.STARTING
+
+
 async def test_an_image_that_cannot_be_pulled_ends_with_the_hosts_words(
     provider: RunPodProvider, simulator: Simulator
 ) -> None:
@@ -482,6 +500,27 @@ async def test_a_login_becomes_one_registry_for_all_pods(
     used = {body["registry"] for body in simulator.state.bodies}
     assert used == set(registries)
     assert SECRET not in next(iter(registries.values()))
+
+
+async def test_a_login_that_is_not_accepted_yet_is_waited_for(
+    provider: RunPodProvider, simulator: Simulator
+) -> None:
+    """For the minutes that RunPod takes; one that never is ends the instance."""
+    simulator.state.options = replace(simulator.state.options, registry_seconds=240)
+    await create(provider, private_pod("app-1"))
+    phases = []
+    for seconds in (40, 100, 90, 40):
+        simulator.state.clock.advance(seconds)
+        phases.append((await only(provider)).phase)
+
+    assert phases == [InstancePhase.STARTING] * 3 + [InstancePhase.RUNNING]
+
+    later = simulator.state.clock.now() + 3600
+    simulator.state.model.usable_at = dict.fromkeys(simulator.state.model.registries, later)
+    await create(provider, private_pod("app-2"))
+    simulator.state.clock.advance(400)
+    ended = [seen for seen in await provider.list_instances() if seen.ended_by is not None]
+    assert [seen.ended_by for seen in ended] == [EndCause.IMAGE]
 
 
 async def test_a_registry_that_a_sibling_has_just_made_is_used(

@@ -60,6 +60,10 @@ async def test_a_pod_is_killed_in_every_way(call: Call) -> None:
     assert (await kill(how="error"))["status"] == "ERROR"
     assert (await kill(how="exited"))["status"] == "EXITED"
     await call("POST", f"/_sim/pods/{uid}/kill", {"how": "magic"}, status=400)
+    moved = (await call("POST", f"/_sim/pods/{uid}/kill", {"how": "migrate"}))["id"]
+    await call("GET", f"/v2/pods/{pod_id}", status=404)
+    assert (await call("GET", f"/v2/pods/{moved}"))["env"]["VK_PROVIDER_POD_UID"] == uid
+    pod_id = moved
     await call("POST", f"/_sim/pods/{pod_id}/kill")
     await call("GET", f"/v2/pods/{pod_id}", status=404)
     await call("POST", f"/_sim/pods/{pod_id}/kill", status=404)
