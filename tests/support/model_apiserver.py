@@ -184,6 +184,8 @@ class ModelApiServer:
         self.expire_as_event = False
         self.stalled = False
         self.close_watches_at_once = False
+        self.cut_after: int | None = None
+        """The next watch list ends after so many of its initial events."""
         self.piece_bytes = 0
         self.port = 0
         self._runner = web.AppRunner(
@@ -417,7 +419,8 @@ async def _watch(
         )
         watcher.pending.put_nowait(None)
     elif initial:
-        _offer_initial(server.store, watcher)
+        most, server.cut_after = server.cut_after, None
+        _offer_initial(server.store, watcher, most)
     else:
         for kind, obj in server.store.since(version, target):
             offer_if_matching(watcher, kind, obj)
@@ -431,9 +434,12 @@ async def _watch(
     return response
 
 
-def _offer_initial(store: ModelStore, watcher: Watcher) -> None:
-    for obj in store.select(watcher.target, watcher.selectors):
+def _offer_initial(store: ModelStore, watcher: Watcher, most: int | None) -> None:
+    for obj in list(store.select(watcher.target, watcher.selectors))[:most]:
         watcher.offer("ADDED", obj)
+    if most is not None:
+        watcher.pending.put_nowait(None)
+        return
     annotations = {"k8s.io/initial-events-end": "true"}
     metadata = {"resourceVersion": str(store.version), "annotations": annotations}
     watcher.offer("BOOKMARK", {"metadata": metadata})

@@ -109,6 +109,21 @@ async def test_a_server_that_ignores_watch_list_is_listed(
     assert names(seen) == ["a"]
 
 
+async def test_a_watch_list_that_is_cut_short_begins_anew(
+    api: ModelApiServer, client: KubeClient
+) -> None:
+    """Half of a view says nothing of what is not there, so nothing is resumed from it."""
+    for name in ("a", "b"):
+        api.store.put("pods", pod(name))
+    api.cut_after = 1
+
+    async with following(client) as seen:
+        await eventually(lambda: synced(seen))
+
+    assert seen[-1] == Synced(frozenset({"uid-a", "uid-b"}))
+    assert calls(api, sendInitialEvents="true") == 2
+
+
 async def test_a_list_of_many_pages_is_complete(api: ModelApiServer, client: KubeClient) -> None:
     """1,200 pods come in three pages, with the kind that a list leaves out."""
     api.watch_list_served = False
@@ -132,13 +147,15 @@ async def test_a_clean_end_resumes_from_the_last_version(
 
     async with following(client) as seen:
         await eventually(lambda: synced(seen))
+        api.store.put("pods", pod("b"))
+        await eventually(lambda: names(seen) == ["a", "b"])
         version = str(api.store.version)
         api.drop_watches()
-        api.store.put("pods", pod("b"))
+        api.store.put("pods", pod("c"))
         api.store.remove("pods", "default", "a")
         await eventually(lambda: names(seen, Removed) == ["a"])
 
-    assert names(seen) == ["a", "b"]
+    assert names(seen) == ["a", "b", "c"]
     assert synced(seen) == 1
     assert calls(api, resourceVersion=version) == 1
 
