@@ -11,6 +11,7 @@ import math
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
@@ -39,6 +40,7 @@ class PrometheusClient:
         self._settings = settings
         self._read_secret = read_secret
         self._session: aiohttp.ClientSession | None = None
+        self._trust: tuple[bytes, ssl.SSLContext] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,9 +76,9 @@ class PrometheusClient:
         url = f"{self._settings.url.rstrip('/')}/api/v1/query"
         try:
             headers = await self._headers()
-            session = self._opened()
+            session, trust = self._opened(), self._trusted()
             async with session.post(
-                url, data={"query": promql}, headers=headers, timeout=timeout
+                url, data={"query": promql}, headers=headers, timeout=timeout, ssl=trust
             ) as response:
                 body = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError, DeniedError) as error:
@@ -95,12 +97,19 @@ class PrometheusClient:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            context: ssl.SSLContext | bool = True
-            if self._settings.ca_file is not None:
-                context = ssl.create_default_context(cafile=self._settings.ca_file)
-            connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=context)
+            connector = aiohttp.TCPConnector(limit=CONNECTIONS)
             self._session = aiohttp.ClientSession(connector=connector)
         return self._session
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        """Whom we believe now: an authority that was rotated needs no restart. Raises OSError."""
+        file = self._settings.ca_file
+        if file is None:
+            return True
+        content = Path(file).read_bytes()
+        if self._trust is None or self._trust[0] != content:
+            self._trust = content, ssl.create_default_context(cafile=file)
+        return self._trust[1]
 
 
 def _unpacked(status: int, body: bytes) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from vk_provider.controllers.prometheus_client import PrometheusClient, Sample
+from vk_provider.controllers.webhook_pki import begin
 from vk_provider.faults import UnavailableError
 from vk_provider.secrets import SecretSource
 from vk_provider.settings_bursting_prometheus import PrometheusSettings
@@ -20,7 +23,9 @@ Answer = Any
 
 
 @asynccontextmanager
-async def asking(answer: Answer, code: int = 200, **more: Any) -> AsyncIterator[PrometheusClient]:
+async def asking(
+    answer: Answer, code: int = 200, serving: ssl.SSLContext | None = None, **more: Any
+) -> AsyncIterator[PrometheusClient]:
     """A client of a server that always gives this answer; `asked` is what came in."""
 
     async def serve(request: web.Request) -> web.Response:
@@ -35,10 +40,11 @@ async def asking(answer: Answer, code: int = 200, **more: Any) -> AsyncIterator[
     application.router.add_post("/api/v1/query", serve)
     runner = web.AppRunner(application)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=serving)
     await site.start()
     port = runner.addresses[0][1]
-    settings = PrometheusSettings(f"http://127.0.0.1:{port}/", **more)
+    scheme = "http" if serving is None else "https"
+    settings = PrometheusSettings(f"{scheme}://127.0.0.1:{port}/", **more)
     try:
         async with PrometheusClient(settings) as client:
             yield client
@@ -146,3 +152,18 @@ async def test_a_ca_of_its_own_is_used(tmp_path: Path) -> None:
     async with PrometheusClient(settings) as client:
         with pytest.raises(UnavailableError):
             await client.query("up")
+
+
+async def test_a_rotated_authority_is_believed_without_a_restart(tmp_path: Path) -> None:
+    """Those of a cluster are replaced within the year that a process may run."""
+    held, other = (begin(["127.0.0.1"], datetime.now(UTC)) for _ in range(2))
+    pair, file = tmp_path / "pair.pem", tmp_path / "ca.crt"
+    pair.write_bytes(held.serving.chain + held.serving.key)
+    file.write_bytes(other.bundle)
+    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    serving.load_cert_chain(pair)
+    async with asking(vector("1"), serving=serving, ca_file=str(file)) as client:
+        with pytest.raises(UnavailableError, match="certificate"):
+            await client.query("up")
+        file.write_bytes(held.bundle)
+        assert await client.number("up") == 1
