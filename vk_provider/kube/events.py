@@ -39,6 +39,8 @@ LONGEST_REASON = 128
 LONGEST_NAME_PREFIX = 220
 MOST_CREATED = 10_000
 MOST_TRIES = 3
+LONGEST_WISH_SECONDS = 60.0
+"""Other Events wait behind one: no longer than this, whatever the API server asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,8 @@ class EventRecorder:
                 if attempt == MOST_TRIES:
                     self._drop(entry, fault)
                     return
-                await asyncio.sleep(fault.retry_after_seconds or self._pace.retry_seconds)
+                wish = min(fault.retry_after_seconds or 0.0, LONGEST_WISH_SECONDS)
+                await asyncio.sleep(wish or self._pace.retry_seconds)
             except KubeError as fault:
                 self._drop(entry, fault)
                 return
