@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from vk_provider.faults import GarbledAnswerError
 from vk_provider.pods.reading import mappings, text
@@ -60,8 +60,11 @@ def query(since: datetime) -> dict[str, str]:
 def _moment(record: Mapping[str, Any], key: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text(record, key))
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise GarbledAnswerError(f"RunPod, read bill: a record has no {key}")
-    return moment
+        # At the ends of the calendar not every offset leads to a date.
+        return moment.astimezone(UTC) if moment.tzinfo else _none(key)
+    except (ValueError, OverflowError):
+        return _none(key)
+
+
+def _none(key: str) -> NoReturn:
+    raise GarbledAnswerError(f"RunPod, read bill: a record has no {key}")

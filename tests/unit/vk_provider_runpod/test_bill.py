@@ -53,6 +53,7 @@ def test_an_hour_without_a_record_cost_nothing() -> None:
         {"records": [{**RECORD, "totalAmount": float("nan")}]},
         {"records": [{**RECORD, "startTime": "soon"}]},
         {"records": [{**RECORD, "endTime": "2026-06-01T11:00:00"}]},
+        {"records": [{**RECORD, "startTime": "9999-12-31T23:00:00-14:00"}]},
     ],
 )
 def test_what_is_no_bill_is_told_as_garbled(bill: dict[str, Any]) -> None:
