@@ -1,4 +1,7 @@
-"""The webhook's work as admission policies, on a real API server: the same pods come out."""
+"""The webhook's work as admission policies, on a real API server: the same pods come out.
+
+Before Kubernetes 1.36 those of the component for v1beta1.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,32 @@ from tests.e2e.controllers import install
 from tests.e2e.test_webhook import BURST, EVERYTHING, admitted, is_prepared, pod
 from tests.e2e.workloads import Workloads
 from tests.rig.access import ApiError
+from tests.rig.components import serves_mutating_policies
 from tests.rig.control_plane import ControlPlane
 from tests.rig.polling import eventually
+from tests.rig.recipes import kube_version
 from vk_provider.bursting.opt_in import OptInRules, decide
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MUTATING = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 VALIDATING = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-GROUP = "/apis/admissionregistration.k8s.io/v1"
+GROUP = "/apis/admissionregistration.k8s.io"
+COMPONENT = "opt-in-policy" if serves_mutating_policies(kube_version()) else "opt-in-policy-v1beta1"
+MUTATING_GROUP = f"{GROUP}/{'v1beta1' if COMPONENT.endswith('v1beta1') else 'v1'}"
 OBJECTS = (
-    "mutatingadmissionpolicybindings/vk-provider-opt-in-pod",
-    "mutatingadmissionpolicybindings/vk-provider-opt-in-namespace",
-    "mutatingadmissionpolicies/vk-provider-opt-in",
-    "validatingadmissionpolicybindings/vk-provider-opt-in",
-    "validatingadmissionpolicies/vk-provider-opt-in",
+    f"{MUTATING_GROUP}/mutatingadmissionpolicybindings/vk-provider-opt-in-pod",
+    f"{MUTATING_GROUP}/mutatingadmissionpolicybindings/vk-provider-opt-in-namespace",
+    f"{MUTATING_GROUP}/mutatingadmissionpolicies/vk-provider-opt-in",
+    f"{GROUP}/v1/validatingadmissionpolicybindings/vk-provider-opt-in",
+    f"{GROUP}/v1/validatingadmissionpolicies/vk-provider-opt-in",
 )
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def policies(control_plane: ControlPlane, workloads: Workloads) -> AsyncIterator[Workloads]:
     """Both policies, in force: the API server takes a while to compile them."""
-    await install(control_plane, ["opt-in-policy"], [*MUTATING, *VALIDATING])
+    await install(control_plane, [COMPONENT], [*MUTATING, *VALIDATING])
 
     async def in_force() -> bool:
         if not is_prepared(await admitted(workloads, pod(dict(BURST)))):
@@ -43,7 +50,7 @@ async def policies(control_plane: ControlPlane, workloads: Workloads) -> AsyncIt
     await eventually(in_force, "the policies are in force", seconds=60, interval=0.5)
     yield workloads
     for name in OBJECTS:
-        await control_plane.request_json("DELETE", f"{GROUP}/{name}")
+        await control_plane.request_json("DELETE", name)
 
 
 async def refusal(workloads: Workloads, thing: dict[str, Any]) -> str:

@@ -10,6 +10,10 @@ from tests.rig.pki import Pair
 
 # The defaults (20 to 50 requests per second) would be what a load test measures.
 _CLIENT_LIMITS = ["--kube-api-qps=2000", "--kube-api-burst=4000"]
+_MUTATING_POLICIES = [
+    "--feature-gates=MutatingAdmissionPolicy=true",
+    "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,8 @@ def etcd(layout: Layout) -> list[str]:
     ]
 
 
-def apiserver(layout: Layout, *, audit: bool, extra: Sequence[str] = ()) -> list[str]:
-    """Return the API server's flags; `extra` comes last and wins."""
+def apiserver(layout: Layout, version: str, *, audit: bool, extra: Sequence[str] = ()) -> list[str]:
+    """Return the API server's flags for a version; `extra` comes last and wins."""
     return [
         f"--etcd-servers=http://127.0.0.1:{layout.etcd_client_port}",
         f"--secure-port={layout.api_port}",
@@ -88,8 +92,15 @@ def apiserver(layout: Layout, *, audit: bool, extra: Sequence[str] = ()) -> list
         "--max-requests-inflight=3000",
         "--max-mutating-requests-inflight=3000",
         *(_audit(layout) if audit else []),
+        *([] if serves_mutating_policies(version) else _MUTATING_POLICIES),
         *extra,
     ]
+
+
+def serves_mutating_policies(version: str) -> bool:
+    """Whether mutating admission policies are served as v1, and without being asked for."""
+    major, minor, *_ = version.split(".")
+    return (int(major), int(minor)) >= (1, 36)
 
 
 def controller_manager(layout: Layout, kubeconfig: Path, extra: Sequence[str] = ()) -> list[str]:

@@ -81,8 +81,9 @@ class ControlPlane(Access, Processes):
 
     async def start_apiserver(self) -> None:
         """Start the API server, the first time or after `stop("kube-apiserver")` or `kill`."""
+        extra = self._extra["kube-apiserver"]
         flags = components.apiserver(
-            self._layout, audit=self._audit, extra=self._extra["kube-apiserver"]
+            self._layout, self.kube_version, audit=self._audit, extra=extra
         )
         await self.start("kube-apiserver", [self._binaries["kube-apiserver"], *flags], stage=1)
         await self._until(self._ready, "kube-apiserver")
