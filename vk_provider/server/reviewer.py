@@ -5,6 +5,7 @@ Fed by ``auth``; feeds the API server through the one call it needs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -21,11 +22,18 @@ class Creates(Protocol):
         """POST an object and answer what the API server made of it. Raises ``KubeError``."""
 
 
+MOST_AT_ONCE = 6
+"""Of each kind: strangers with invented tokens must leave connections to the pods' own calls, and
+those who are known must not wait behind strangers."""
+
+
 class KubeReviewer:
     """Asks the API server; every answer that is not plain is a failed review."""
 
     def __init__(self, client: Creates) -> None:
         self._client = client
+        self._tokens = asyncio.Semaphore(MOST_AT_ONCE)
+        self._rights = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def token_review(self, token: str) -> Identity | None:
         """Whose token it is; None if the API server does not know it."""
@@ -34,7 +42,9 @@ class KubeReviewer:
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        status = _status(await self._client.create(paths.token_reviews(), body), "TokenReview")
+        async with self._tokens:
+            answer = await self._client.create(paths.token_reviews(), body)
+        status = _status(answer, "TokenReview")
         user = status.get("user")
         if status.get("authenticated") is not True:
             return None
@@ -56,9 +66,9 @@ class KubeReviewer:
             "kind": "SubjectAccessReview",
             "spec": access_review_spec(attributes),
         }
-        status = _status(
-            await self._client.create(paths.subject_access_reviews(), body), "SubjectAccessReview"
-        )
+        async with self._rights:
+            answer = await self._client.create(paths.subject_access_reviews(), body)
+        status = _status(answer, "SubjectAccessReview")
         return status.get("allowed") is True and status.get("denied") is not True
 
 

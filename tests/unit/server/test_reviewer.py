@@ -1,5 +1,6 @@
 """What the API server is asked about callers, and what its answers mean."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from vk_provider.faults import KubeError
 from vk_provider.pods.types import Json
 from vk_provider.server.access import AccessAttributes, Identity
-from vk_provider.server.reviewer import KubeReviewer
+from vk_provider.server.reviewer import MOST_AT_ONCE, KubeReviewer
 
 
 class Api:
@@ -87,3 +88,29 @@ async def test_the_question_is_about_this_node() -> None:
             "name": "burst",
         },
     }
+
+
+class SlowApi(Api):
+    """One that takes its time with tokens."""
+
+    async def create(self, path: str, body: Json) -> Mapping[str, Any]:
+        """Tokens never, rights at once."""
+        answer = await super().create(path, body)
+        if "token" in path:
+            await asyncio.Event().wait()
+        return answer
+
+
+async def test_strangers_do_not_take_all_connections() -> None:
+    """Whoever invents tokens leaves some to the pods, and to callers whose rights are asked for."""
+    api = SlowApi({"status": {"allowed": True}})
+    reviewer = KubeReviewer(api)
+    strangers = [asyncio.create_task(reviewer.token_review(str(one))) for one in range(100)]
+    await asyncio.sleep(0)
+    question = AccessAttributes(Identity("me"), "get", "burst", "metrics")
+
+    assert await reviewer.access_review(question)
+    assert len(api.asked) == MOST_AT_ONCE + 1
+    for stranger in strangers:
+        stranger.cancel()
+    await asyncio.wait(strangers)
