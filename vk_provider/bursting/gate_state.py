@@ -105,7 +105,7 @@ def read(text: str | None) -> GateState | None:
         if not isinstance(found, dict):
             return None
         return GateState(**{name: _value(name, found) for name in _names() if _key(name) in found})
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
 
@@ -144,4 +144,5 @@ def _text(moment: datetime) -> str:
 
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    # Now, since at the ends of the calendar not every offset leads to a date.
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

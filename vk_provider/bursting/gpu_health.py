@@ -159,7 +159,7 @@ def marked(annotations: Mapping[str, str]) -> str | None:
     """The value that we have set, by the mark that we left; None if there is none."""
     try:
         mark = json.loads(annotations.get(names.GPU_HEALTH_SET_BY, ""))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     value = mark.get("value") if isinstance(mark, dict) else None
     return value if isinstance(value, str) and value in SEVERITY else None

@@ -88,7 +88,7 @@ def read_relocation(text: str | None) -> Relocation | None:
             homeward=found.get("homeward") is True,
             costs={str(uid): str(cost) for uid, cost in (found.get("costs") or {}).items()},
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 

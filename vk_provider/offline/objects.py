@@ -94,7 +94,7 @@ def _mask(key: ObjectKey, name: str, value: bytes) -> bytes:
     if name in _PULL_SECRET_KEYS:
         try:
             return json.dumps(_without_logins(json.loads(value))).encode()
-        except ValueError:
+        except (ValueError, RecursionError):
             return b"not JSON"
     mask = _words(key, name).encode()
     return mask if len(value) <= _SMALL_BYTES else mask.ljust(len(value), b".")

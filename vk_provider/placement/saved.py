@@ -68,7 +68,7 @@ def parse(text: str) -> Saved | None:
         document = json.loads(text)
         at = datetime.fromisoformat(document["at"])
         saved = Saved(at.astimezone(UTC), _amounts(document["spent"]), _amounts(document["rates"]))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
     return saved if at.tzinfo is not None else None
 

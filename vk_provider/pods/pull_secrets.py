@@ -129,7 +129,7 @@ def _auths(secret: Json) -> Mapping[str, object]:
         try:
             raw = plain[key] if key in plain else base64.b64decode(encoded[key], validate=True)
             document = json.loads(raw)
-        except (binascii.Error, ValueError) as error:
+        except (binascii.Error, ValueError, RecursionError) as error:
             raise _UnusableError(f"{key} is not JSON in base64") from error
         if not isinstance(document, dict):
             raise _UnusableError(f"{key} is no JSON object")

@@ -61,6 +61,8 @@ def test_the_annotation_is_short_and_readable() -> None:
         '{"state":"ajar","since":"2026-01-01T12:00:00Z"}',
         '{"state":"hold","since":7}',
         '{"state":"hold"}',
+        '{"state":"hold","since":"9999-12-31T23:00:00-14:00"}',
+        "[" * 100_000,
         '{"state":"hold","since":"2026-01-01T12:00:00Z","transitions":3}',
     ],
 )

@@ -182,7 +182,9 @@ def test_taints_of_others_count_towards_the_budget() -> None:
     assert planned(nodes, bad("home-5"), policy=HealthPolicy(30)).changes == ()
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"value": "sad"}', '{"value": [3]}'])
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "[]", '{"value": "sad"}', '{"value": [3]}', "[" * 10**5]
+)
 def test_a_mark_that_is_none_is_no_mark(text: str) -> None:
     """Whoever wrote it."""
     assert marked({SET_BY: text}) is None

@@ -41,6 +41,8 @@ def test_what_is_written_reads_back(state: Relocation) -> None:
         '{"phase":"surging","replicas":1,"target":2,"since":"2026-01-01T00:00:00"}',
         '{"phase":"surging","replicas":1,"target":2,"since":"2026-01-01T00:00:00Z","costs":5}',
         '{"phase":"surging","replicas":1,"target":2,"since":"2026-01-01T00:00:00Z","scaler":5}',
+        '{"phase":"surging","replicas":Infinity,"target":2,"since":"2026-01-01T00:00:00Z"}',
+        "[" * 100_000,
     ],
 )
 def test_what_we_did_not_write_is_nothing(text: str | None) -> None:

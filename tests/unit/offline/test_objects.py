@@ -111,8 +111,9 @@ def test_a_pull_secret_keeps_its_registries_and_loses_its_logins() -> None:
 def test_a_pull_secret_that_is_no_json_shows_nothing() -> None:
     """Not even a part of it."""
     data = {".dockerconfigjson": encoded("hidden"), ".dockercfg": encoded('["hidden"]')}
+    deep = {".dockercfg": "[" * 10**5 + "hidden"}
 
-    shown = json.dumps(masked(SECRET, {"data": data}))
+    shown = json.dumps(masked(SECRET, {"data": data, "stringData": deep}))
 
     assert encoded("hidden") not in shown
 

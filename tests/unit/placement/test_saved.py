@@ -65,6 +65,7 @@ def test_the_time_alone_is_no_news() -> None:
         "[]",
         "{}",
         '{"at":"2026-01-31","spent":{},"rates":{}}',
+        '{"at":"9999-12-31T23:00:00-14:00","spent":{},"rates":{}}',
         '{"at":"yesterday","spent":{},"rates":{}}',
         '{"at":"2026-01-31T00:00:00Z","spent":[],"rates":{}}',
         '{"at":"2026-01-31T00:00:00Z","spent":{"2026-01":{"":-1}},"rates":{}}',

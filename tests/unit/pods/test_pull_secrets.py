@@ -99,6 +99,7 @@ def test_only_logins_that_fit_an_image_are_kept_the_most_specific_first() -> Non
         ({}, "neither .dockerconfigjson nor .dockercfg"),
         ({"data": {".dockerconfigjson": "%"}}, "not JSON in base64"),
         ({"data": {".dockerconfigjson": encode("{")}}, "not JSON in base64"),
+        pytest.param({"stringData": {".dockercfg": "[" * 10**5}}, "not JSON in", id="deep"),
         ({"data": {".dockercfg": encode("[]")}}, "no JSON object"),
         (config(), "no entry has a user name"),
         (config(a="text"), "no entry has a user name"),
