@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, suppress
 from vk_provider.app.api_observer import ApiObserver
 from vk_provider.app.bounded import bounded
 from vk_provider.app.bursting_options import Loop, everywhere, leading
+from vk_provider.app.collector import forget_the_past
 from vk_provider.app.leadership import Leadership
 from vk_provider.app.read_secret import SecretReader
 from vk_provider.bursting.situation import Rules
@@ -80,6 +81,7 @@ class Bursting:
                 beside = self._beside(client, group)
                 while await self._leadership.acquire(stop):
                     await self._lead(client, self._leadership, stop)
+                    forget_the_past()
                 for task in beside:
                     task.cancel()
 

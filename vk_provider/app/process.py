@@ -7,7 +7,6 @@ rebuilt from two lists. Fed by ``cli``.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from vk_provider import __version__
 from vk_provider.app.bursting import Bursting
+from vk_provider.app.collector import relax
 from vk_provider.app.virtual_node import VirtualNode
 from vk_provider.faults import ConfigError, VkProviderError
 from vk_provider.kube.credentials import load_credentials
@@ -30,7 +30,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 async def run(settings: Settings, kubeconfig: str | None = None, context: str | None = None) -> int:
     """Run until SIGINT or SIGTERM; the exit code. Raises ConfigError, VkProviderError."""
-    _relax_collector()
+    relax()
     metrics = Metrics()
     metrics.observe_process()
     credentials = await load_credentials(Path(kubeconfig) if kubeconfig else None, context)
@@ -60,14 +60,6 @@ async def run(settings: Settings, kubeconfig: str | None = None, context: str | 
     finally:
         await plain.close()
     return 0
-
-
-def _relax_collector() -> None:
-    """A pod is hundreds of small objects that live as long as it does. Looking at all of them over
-    and over took a tenth of the node's time, and found next to nothing."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
 
 
 async def _run_all(

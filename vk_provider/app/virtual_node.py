@@ -12,6 +12,7 @@ import logging
 from contextlib import suppress
 
 from vk_provider.app.api_observer import ApiObserver
+from vk_provider.app.collector import forget_the_past
 from vk_provider.app.leadership import Leadership
 from vk_provider.app.term import Clients, ClusterFacts, LeadershipLostError, Term
 from vk_provider.faults import KubeUnavailableError
@@ -63,6 +64,8 @@ class VirtualNode:
             while await self._leadership.acquire(stop):
                 term = Term(self.settings, clients, self._leadership, facts, self._metrics)
                 await self._lead(term, stop)
+                del term
+                forget_the_past()
 
     def unready(self) -> str | None:
         """Why this replica is not ready. One that waits to lead is, or a rollout would not end;
