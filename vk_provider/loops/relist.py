@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vk_provider.faults import GarbledAnswerError, ProviderError
+from vk_provider.faults import DeniedError, GarbledAnswerError, ProviderError
 from vk_provider.loops.backend import LIST_TIMEOUT_SECONDS, Backend
 from vk_provider.loops.belonging import Belonging
 from vk_provider.loops.census import Census
@@ -156,10 +156,13 @@ class Relist:
         metrics.backend_up.labels(*self._labels).set(0)
         if reason == GarbledAnswerError.reason:
             metrics.garbled_observations.labels(*self._labels).inc()
+        is_repeated = self._failing_since is not None
         if self._failing_since is None:
             self._failing_since = now
             logger.warning("backend %s: the list failed: %s", self._backend.name, message)
-        if now - self._failing_since >= self._settings.outage_after_seconds:
+        # Waiting mends an outage, and no wrong key.
+        is_refused = is_repeated and reason == DeniedError.reason
+        if is_refused or now - self._failing_since >= self._settings.outage_after_seconds:
             self._threshold.outage(self._backend.name, message)
         lost, silence = self._settings.lost_after_seconds, self._workers.surroundings.silence
         if lost is not None and silence(self._backend.name) >= lost:

@@ -9,7 +9,12 @@ from typing import Any, cast
 import pytest
 
 from tests.integration.loops.bench import CLUSTER, Bench, pod
-from vk_provider.faults import GarbledAnswerError, OutcomeUnknownError, UnavailableError
+from vk_provider.faults import (
+    DeniedError,
+    GarbledAnswerError,
+    OutcomeUnknownError,
+    UnavailableError,
+)
 from vk_provider.pods.types import InstancePhase, InstanceRef, Observation, PodUID, Stamp
 from vk_provider.testing.builders import uid_of
 from vk_provider.testing.fake import FakeProvider
@@ -112,6 +117,18 @@ async def test_failing_lists_close_the_door_and_change_no_pod() -> None:
         assert bench.phase("web") == "Running"
         bench.bind("next")
         await bench.until(lambda: bench.phase("next") == "Running")
+
+
+async def test_a_refused_list_closes_the_door_at_the_second_time() -> None:
+    """A wrong key heals by no waiting: nobody need try a pod to find out."""
+    async with Bench() as bench:
+        await running(bench, "web")
+        bench.cloud.script.fail_always("list", DeniedError("the key is wrong"))
+        took = await bench.until(lambda: bench.taints().get("vk-provider.dev/unavailable"))
+        assert 10 < took < 30
+        assert bench.phase("web") == "Running"
+        bench.cloud.script.heal()
+        await bench.until(lambda: not bench.taints())
 
 
 async def test_a_garbled_list_is_counted_as_such() -> None:

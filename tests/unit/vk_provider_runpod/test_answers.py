@@ -55,7 +55,7 @@ def answer(operation: str, status: int, detail: Any = "words", **fields: Any) ->
         (CREATE, 409, "conflict", RejectedError),
         (CREATE, 422, "validation failed", RejectedError),
         (CREATE, 401, "invalid token", DeniedError),
-        (CREATE, 402, "balance too low", DeniedError),
+        (CREATE, 402, "Payment Required", DeniedError),
         (CREATE, 403, "access denied", DeniedError),
         (CREATE, 410, "gone", DeniedError),
         (CREATE, 429, "slow down", ThrottledError),
