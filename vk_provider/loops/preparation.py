@@ -26,6 +26,7 @@ from vk_provider.placement.ranking import Circumstances, Policy, Ranking, rank
 from vk_provider.pods import desired
 from vk_provider.pods.events import WaitingReason
 from vk_provider.pods.hints import hints
+from vk_provider.pods.masking import Veiled
 from vk_provider.pods.references import ObjectKey, referenced
 from vk_provider.pods.resolve import Missing, ResolveInput, resolve
 from vk_provider.pods.stimuli import Notice, Prepared
@@ -210,7 +211,8 @@ def _refused_fields(
     if not offers:
         return ()
     try:
-        backend.provider.explain(resolved, offers[0])
+        with Veiled(resolved.secret_values):
+            backend.provider.explain(resolved, offers[0])
     except UnsupportedFieldsError as fault:
         return fault.problems
     return ()

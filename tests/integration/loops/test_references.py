@@ -12,7 +12,7 @@ from tests.integration.loops.bench import Bench
 from tests.support.objects import keyed
 from vk_provider.faults import DeniedError, RejectedError, UnavailableError
 from vk_provider.pods.references import CONFIG_MAP, ObjectKey
-from vk_provider.pods.types import InstanceRef, Offer, ResolvedPod
+from vk_provider.pods.types import Explanation, InstanceRef, Offer, ResolvedPod
 from vk_provider.testing.builders import make_container
 from vk_provider.testing.fake import FakeProvider
 
@@ -174,16 +174,22 @@ async def test_fields_that_no_backend_honours_are_all_named() -> None:
 class Quoting(FakeProvider):
     """It shows what it refuses, or fails on it."""
 
-    bug = False
+    bug = ""
+
+    def explain(self, pod: ResolvedPod, offer: Offer) -> Explanation:
+        if self.bug == "explain":
+            self.bug = "create"
+            raise ZeroDivisionError(str(pod.containers[0].env))
+        return super().explain(pod, offer)
 
     async def create_instance(self, pod: ResolvedPod, offer: Offer) -> InstanceRef:
         env = dict(pod.containers[0].env)
         raise ZeroDivisionError(str(env)) if self.bug else RejectedError(f"bad request: {env}")
 
 
-@pytest.mark.parametrize("bug", [False, True])
+@pytest.mark.parametrize("bug", ["", "create", "explain"])
 async def test_a_secret_that_a_backend_quotes_is_shown_to_nobody(
-    bug: bool, caplog: pytest.LogCaptureFixture
+    bug: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither in the pod nor in an Event nor in the log, whichever provider it is."""
     caplog.set_level(logging.DEBUG)
