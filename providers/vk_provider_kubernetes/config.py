@@ -22,7 +22,10 @@ DERIVED = "derived"
 CONFIGURED = "configured"
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _CLAIM = re.compile(r"[^/]+/[^/]+")
-_TOLERATION = ("key", "operator", "value", "effect", "tolerationSeconds")
+_OPERATORS = ("Exists", "Equal", "Lt", "Gt")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_LABEL_VALUE = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
+_LABEL = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _HTTPS = 443
 _DOMAIN = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
 MAX_NAME_SERVERS = 3
@@ -106,12 +109,12 @@ def parse_config(
         backend=backend,
         namespaces=_namespaces(fields),
         **_connection(fields),
-        node_selector=fields.mapping("nodeSelector"),
+        node_selector=_selector(fields),
         tolerations=tuple(_toleration(each) for each in fields.children("tolerations")),
         volume_claims=_claims(fields),
-        service_account_name=fields.optional_text("serviceAccountName"),
-        priority_class_name=fields.optional_text("priorityClassName"),
-        scheduler_name=fields.optional_text("schedulerName"),
+        service_account_name=_name(fields, "serviceAccountName"),
+        priority_class_name=_name(fields, "priorityClassName"),
+        scheduler_name=_name(fields, "schedulerName"),
         host_access=fields.boolean("hostAccess", False),
         **_tokens(fields.child("serviceAccountTokens")),
         **_services(fields.child("homeServices")),
@@ -226,10 +229,35 @@ def _claims(fields: Fields) -> Mapping[str, str]:
     return found
 
 
+def _name(fields: Fields, key: str) -> str | None:
+    return fields.optional_text(key, pattern=_DOMAIN, allowed="the name of an object")
+
+
+def _selector(fields: Fields) -> Mapping[str, str]:
+    found = fields.mapping("nodeSelector")
+    for label, value in found.items():
+        if not (re.fullmatch(_LABEL, label) and re.fullmatch(_LABEL_VALUE, value)):
+            fields.wrong("nodeSelector", f"{label}: {value}", "labels of nodes, with their values")
+    return found
+
+
 def _toleration(block: Fields) -> Mapping[str, Any]:
-    found: dict[str, Any] = {key: block.optional_text(key) for key in _TOLERATION[:-1]}
+    """What the other API server would refuse of every instance is refused here, once."""
+    found: dict[str, Any] = {
+        "key": block.optional_text("key", pattern=_LABEL, allowed="a taint's key"),
+        "operator": block.optional_text("operator", choices=_OPERATORS),
+        "value": block.optional_text("value"),
+        "effect": block.optional_text("effect", choices=_EFFECTS),
+    }
     if block.has("tolerationSeconds"):
         found["tolerationSeconds"] = block.integer("tolerationSeconds", 0)
+        if found["effect"] != "NoExecute":
+            block.refuse("tolerationSeconds", "goes with effect NoExecute alone")
+    if found["key"] is None and found["operator"] != "Exists" and not block.has("key"):
+        block.refuse("key", "missing; without a key the operator must be Exists")
+    if found["value"] is not None and found["operator"] == "Exists":
+        block.refuse("value", "the operator Exists takes none")
+    block.take("tolerationSeconds")
     block.done()
     return {key: value for key, value in found.items() if value is not None}
 

@@ -17,6 +17,8 @@ from vk_provider_kubernetes.config import (
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.secrets import SecretSource
 
+TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}
+
 
 def parse(**block: Any) -> KubernetesConfig:
     """The block of a node called burst."""
@@ -57,7 +59,7 @@ def test_everything_else_has_a_default() -> None:
         context="c",
         namespaces={"team-a": "vk-team-a"},
         nodeSelector={"pool": "gpu"},
-        tolerations=[{"key": "gpu", "operator": "Exists", "tolerationSeconds": 3}],
+        tolerations=[TOLERATION],
         volumeClaims={"team-a/models": "models"},
         capacity="derived",
         reserve={"cpu": 2, "memory": "4Gi"},
@@ -65,7 +67,7 @@ def test_everything_else_has_a_default() -> None:
     )
 
     assert found.all_namespaces == ("vk-burst", "vk-team-a")
-    assert found.tolerations == ({"key": "gpu", "operator": "Exists", "tolerationSeconds": 3},)
+    assert found.tolerations == (TOLERATION,)
     assert (found.capacity, found.host_access) == (DERIVED, True)
     assert found.reserve == {"cpu": "2", "memory": "4Gi"}
 
@@ -90,9 +92,26 @@ def test_everything_else_has_a_default() -> None:
         ({"kubeconfig": "k", "namespaces": {"a": "B!"}}, {"config.namespaces"}),
         ({"kubeconfig": "k", "volumeClaims": {"models": "m"}}, {"config.volumeClaims"}),
         ({"kubeconfig": "k", "reserve": {"cpu": "lots"}}, {"config.reserve"}),
-        ({"kubeconfig": "k", "tolerations": [{"keys": "x"}]}, {"config.tolerations[0].keys"}),
+        (
+            {"kubeconfig": "k", "tolerations": [{"keys": "x"}]},
+            {f"config.tolerations[0].{key}" for key in ("key", "keys")},
+        ),
         ({"kubeconfig": "k", "capacity": "all"}, {"config.capacity"}),
         ({"kubeconfig": "k", "kubeConfg": "x"}, {"config.kubeConfg"}),
+        ({"kubeconfig": "k", "serviceAccountName": "A b"}, {"config.serviceAccountName"}),
+        ({"kubeconfig": "k", "nodeSelector": {"a b": "c"}}, {"config.nodeSelector"}),
+        ({"kubeconfig": "k", "tolerations": [{}]}, {"config.tolerations[0].key"}),
+        (
+            {"kubeconfig": "k", "tolerations": [{"operator": "Exist", "effect": "No"}]},
+            {f"config.tolerations[0].{key}" for key in ("key", "operator", "effect")},
+        ),
+        (
+            {
+                "kubeconfig": "k",
+                "tolerations": [{"operator": "Exists", "value": "a", "tolerationSeconds": 3}],
+            },
+            {f"config.tolerations[0].{key}" for key in ("value", "tolerationSeconds")},
+        ),
     ],
 )
 def test_what_is_wrong_is_told_by_its_path(block: dict[str, Any], paths: set[str]) -> None:
