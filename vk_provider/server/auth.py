@@ -82,7 +82,9 @@ class Authorizer:
             _log.warning("the API server could not review a token: %s", error)
             raise web.HTTPInternalServerError(text="Authentication error") from error
         if identity is None:
-            raise web.HTTPUnauthorized(text="Unauthorized")
+            refusal = web.HTTPUnauthorized(text="Unauthorized")
+            refusal.force_close()  # strangers keep no connection
+            raise refusal
         verb, subresources = verb_and_subresources(request.method, _path(request))
         for subresource in subresources:
             question = AccessAttributes(identity, verb, self._node_name, subresource)

@@ -17,8 +17,9 @@ __all__ = ["Endpoint", "Limits", "Middleware", "bounded"]
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one listener. The idle time is a real kubelet's. A request line holds the whole
-    command of an exec, escaped. ``oldest_goes``: a connection too many ends the oldest one, where
-    each is a matter of moments; otherwise it is refused."""
+    command of an exec, escaped. A connection too many ends the oldest
+    one that has asked for nothing yet, and is refused where there is none; with ``oldest_goes`` it
+    ends the oldest of all, where each is a matter of moments."""
 
     connections: int = 1024
     oldest_goes: bool = False

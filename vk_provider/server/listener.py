@@ -46,7 +46,7 @@ class _Door:
     def __init__(self, server: web.Server, limits: Limits) -> None:
         self._server = server
         self._limits = limits
-        self._silent: dict[object, asyncio.TimerHandle] = {}
+        self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
     def __call__(self) -> asyncio.Protocol:
         if not self._has_room():
@@ -59,17 +59,20 @@ class _Door:
         return protocol
 
     def _has_room(self) -> bool:
-        """Whether one more may come in, perhaps in the place of the oldest."""
+        """Whether one more may come in, perhaps in the place of the oldest that may go: whoever
+        has asked for nothing yet, or anybody."""
         open_ones = self._server.connections
-        if len(open_ones) < self._limits.connections or not self._limits.oldest_goes:
-            return len(open_ones) < self._limits.connections
-        ways = (each.transport for each in open_ones)
+        if len(open_ones) < self._limits.connections:
+            return True
+        ways = (
+            each.transport for each in (open_ones if self._limits.oldest_goes else self._silent)
+        )
         oldest = next((way for way in ways if way is not None and not way.is_closing()), None)
         if oldest is not None:
             oldest.abort()  # what it has not read would keep it for ever
         return oldest is not None
 
-    def spoke(self, protocol: object) -> None:
+    def spoke(self, protocol: web.RequestHandler) -> None:
         """A whole request arrived: aiohttp's own time-outs hold from here on."""
         timer = self._silent.pop(protocol, None)
         if timer is not None:
