@@ -202,10 +202,11 @@ def test_an_answer_nobody_waits_for_changes_nothing() -> None:
 
 def test_a_second_instance_beside_the_known_one_is_a_double() -> None:
     """Whichever the list names first, ours stays ours (C034)."""
-    record = told(live(), sight(20, instance(ref=OTHER), REF))
+    record = told(live(), miss(15), sight(20, instance(ref=OTHER), REF))
 
     assert record.ref == REF
     assert record.extras == (("a", OTHER),)
+    assert (record.heard_at, record.missed_at) == (at(20), None)
 
 
 def test_the_other_instances_of_a_list_are_doubles_until_it_shows_them_no_more() -> None:
@@ -219,9 +220,10 @@ def test_the_other_instances_of_a_list_are_doubles_until_it_shows_them_no_more()
 def test_an_instance_in_another_backend_is_a_double_too() -> None:
     """Two backends must not take turns in owning the pod."""
     elsewhere = Observed("b", instance(ref=OTHER), at(20), LAG)
-    record = told(live(), elsewhere)
+    record = told(live(), miss(15), elsewhere)
 
     assert (record.backend, record.extras) == ("a", (("b", OTHER),))
+    assert record.missed_at == at(15)  # its list says nothing of ours
     assert told(record, sight(21)).extras == (("b", OTHER),)
 
 
@@ -273,6 +275,8 @@ def test_an_unreadable_state_proves_presence_and_changes_nothing_else() -> None:
 
     assert told(live(), sight(20, garbage)).observation == instance()
     assert told(creating(), sight(20, garbage)).observation == garbage
+    heir = instance(InstancePhase.UNKNOWN, ref=OTHER)
+    assert told(live(), sight(60, heir)).observation == heir
 
 
 def test_an_instance_that_outlives_its_delete_is_ordered_to_end_again() -> None:
