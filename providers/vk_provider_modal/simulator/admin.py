@@ -11,7 +11,8 @@ from typing import Any
 
 from aiohttp import web
 
-from vk_provider.testing.simulator.back_door import BadRequestError, Route, find
+from vk_provider.testing.simulator.back_door import Route, find
+from vk_provider.testing.simulator.orders import BadRequestError
 from vk_provider_modal.simulator.model import STATUSES, End, SimulatedSandbox
 from vk_provider_modal.simulator.state import State
 

@@ -5,14 +5,16 @@ Fed by tests, demos and people with curl; changes ``model`` and ``state``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from aiohttp import web
 
-from vk_provider.testing.simulator.back_door import BadRequestError, Route, find, pair, snake
+from vk_provider.fields import show
+from vk_provider.testing.simulator.back_door import Route, find
 from vk_provider.testing.simulator.clock import rfc3339
+from vk_provider.testing.simulator.orders import BadRequestError, read_order
 from vk_provider_runpod.simulator.model import SimulatedPod
 from vk_provider_runpod.simulator.state import State
 
@@ -28,6 +30,11 @@ HOW = (
     "lock",
 )
 """What ``POST /_sim/pods/{id}/kill`` can do to a pod, as ``{"how": ...}``."""
+_AT_START = (
+    "api_key", "host", "port", "speed", "seed", "runs_exec", "foreign_pods", "pull_seconds",
+    "log_every_seconds",
+)  # fmt: skip
+"""Options that count when the simulator starts, and never again."""
 
 
 def kill_pod(state: State, request: web.Request, body: Mapping[str, Any]) -> Any:
@@ -112,22 +119,32 @@ def add_pod(state: State, _: web.Request, body: Mapping[str, Any]) -> Any:
 
 def set_stock(state: State, _: web.Request, body: Mapping[str, Any]) -> Any:
     """``PUT /_sim/stock`` ``{gpu, dataCenter, free}``; ``free`` null: unlimited again."""
-    kind, centre = body.get("gpu") or body["cpu"], body.get("dataCenter", "*")
+    catalogue = state.model.catalogue
+    sold = [*(gpu.id for gpu in catalogue.gpus), *(cpu.id for cpu in catalogue.cpus)]
+    kind = _one_of(sold, body.get("gpu") or body.get("cpu"), "gpu or cpu")
+    places = ["*", *(each.id for each in catalogue.centres)]
+    centre = _one_of(places, body.get("dataCenter", "*"), "dataCenter")
     free = body.get("free")
     if free is None:
-        state.model.catalogue.limits.pop((kind, centre), None)
+        catalogue.limits.pop((kind, centre), None)
+    elif isinstance(free, int) and free >= 0:
+        catalogue.limits[(kind, centre)] = free
     else:
-        state.model.catalogue.limits[(kind, centre)] = int(free)
-    return {f"{k} in {c}": n for (k, c), n in state.model.catalogue.limits.items()}
+        raise BadRequestError(f"free: found {show(free)}, allowed: a whole number, 0 or more")
+    return {f"{k} in {c}": n for (k, c), n in catalogue.limits.items()}
+
+
+def _one_of(known: Sequence[str], found: object, key: str) -> str:
+    if isinstance(found, str) and found in known:
+        return found
+    raise BadRequestError(f"{key}: found {show(found)}, allowed: {', '.join(known)}")
 
 
 def set_options(state: State, _: web.Request, body: Mapping[str, Any]) -> Any:
     """``PATCH /_sim/options`` ``{listLagSeconds, createLatencyMs, dropLogsAfter, ...}``."""
-    settings = snake(body)
+    settings = read_order(body, type(state.options), ["dropLogsAfter"], _AT_START)
     if "drop_logs_after" in settings:
         state.drop_logs_after = int(settings.pop("drop_logs_after"))
-    if "create_latency_ms" in settings:
-        settings["create_latency_ms"] = pair(settings["create_latency_ms"])
     state.options = replace(state.options, **settings)
     state.model.list_lag_seconds = state.options.list_lag_seconds
     shown = asdict(state.options)

@@ -96,6 +96,27 @@ async def test_stock_runs_out_and_comes_back(call: Call) -> None:
     assert await call("PUT", "/_sim/stock", {"gpu": "NVIDIA L4", "free": None}) == {}
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        ("PATCH", "options", {"listLagSeconds": "a"}, 'listLagSeconds: found "a", allowed: a numb'),
+        ("PATCH", "options", {"apiKey": "x"}, "unknown keys ['apiKey']"),
+        ("PUT", "stock", {"gpu": "L4", "free": 1}, 'gpu or cpu: found "L4", allowed: NVIDIA L4,'),
+        ("PUT", "stock", {"gpu": "NVIDIA L4", "dataCenter": "X"}, 'dataCenter: found "X", allowed'),
+        ("PUT", "stock", {"gpu": "NVIDIA L4", "free": -1}, "free: found -1, allowed: a whole"),
+        ("POST", "behaviours", {"pullSeconds": None}, "pullSeconds: found nothing, allowed"),
+        ("POST", "faults", {"kind": "error", "count": "x"}, 'count: found "x", allowed: a whole'),
+    ],
+)
+async def test_a_wrong_order_is_told_at_once(
+    call: Call, method: str, path: str, body: dict[str, Any], words: str
+) -> None:
+    """Rather than by a call that breaks later."""
+    answer = await call(method, f"/_sim/{path}", body, status=400)
+
+    assert answer["error"].startswith(words)
+
+
 async def test_the_bill_tells_each_owner(call: Call) -> None:
     """Double billing is found by the stamp."""
     env = stamp_env(make_stamp(), "main")

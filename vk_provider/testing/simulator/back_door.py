@@ -8,9 +8,8 @@ sentence. Fed by tests, demos and people with curl; changes a simulator's ``faul
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
@@ -19,6 +18,7 @@ from vk_provider.testing.simulator.account import RefusalError, Rule
 from vk_provider.testing.simulator.clock import rfc3339
 from vk_provider.testing.simulator.faults import UnknownKindError
 from vk_provider.testing.simulator.ledger import Owner
+from vk_provider.testing.simulator.orders import BadRequestError, camel_word, keys, read_order
 from vk_provider.testing.simulator.state import SimulatorState
 
 State = SimulatorState[Any, Any, Any]
@@ -28,10 +28,6 @@ FAULT and BEHAVIOUR in there are the keys that the simulator's have."""
 Route = tuple[str, str, Order]
 _TOLD = ("id", "fired")
 """Keys of a fault that are answered, not asked for."""
-
-
-class BadRequestError(ValueError):
-    """The back door was asked for something that it doesn't know."""
 
 
 class _Instance(Protocol):
@@ -69,7 +65,7 @@ def _index(
     firsts = ((order.__doc__ or "").partition("\n")[0] for *_, order in routes)
     text = "\n".join(("The back door of the simulator:", "", *dict.fromkeys(firsts), ""))
     for word, kind in {"FAULT": state.faults.make, "BEHAVIOUR": type(state.model.default)}.items():
-        text = text.replace(word, ", ".join(_keys(kind)))
+        text = text.replace(word, ", ".join(keys(kind, _TOLD)))
     text = text.replace("``", "")
 
     async def serve(_: web.Request) -> web.Response:
@@ -99,24 +95,11 @@ def _served(
     return serve
 
 
-def snake(body: Mapping[str, Any]) -> dict[str, Any]:
-    """``holdMs`` as ``hold_ms``: the back door speaks camelCase."""
-    return {re.sub(r"[A-Z]", lambda m: f"_{m[0].lower()}", key): v for key, v in body.items()}
-
-
 def camel(value: Any) -> Any:
     """The way back: every key of an answer in camelCase."""
     if isinstance(value, Mapping):
-        return {_camel_word(key): camel(entry) for key, entry in value.items()}
+        return {camel_word(key): camel(entry) for key, entry in value.items()}
     return [camel(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def _camel_word(word: str) -> str:
-    return re.sub(r"_([a-z])", lambda m: m[1].upper(), word)
-
-
-def _keys(kind: type[Any]) -> list[str]:
-    return [_camel_word(field.name) for field in fields(kind) if field.name not in _TOLD]
 
 
 def find(living: Iterable[T], key: str, noun: str) -> T:
@@ -127,30 +110,14 @@ def find(living: Iterable[T], key: str, noun: str) -> T:
     raise RefusalError(f"no living {noun} has the id or the Kubernetes UID {key!r}")
 
 
-def _known(body: Mapping[str, Any], kind: type[Any], *more: str) -> dict[str, Any]:
-    known = sorted((*_keys(kind), *more))
-    unknown = sorted(set(camel(body)) - set(known))
-    if unknown:
-        raise BadRequestError(f"unknown keys {unknown}; known: {known}")
-    return snake(body)
-
-
 def add_fault(state: State, _: web.Request, body: Mapping[str, Any]) -> Any:
     """``POST /_sim/faults`` ``{FAULT, seed}``."""
-    settings = _known(body, state.faults.make, "seed")
+    settings = read_order(body, state.faults.make, ["seed"], _TOLD)
     kind = settings.pop("kind", None)
     if kind is None:
         known = ", ".join(sorted(state.faults.kinds))
         raise UnknownKindError(f"kind is missing; known: {known}")
-    if "latency_ms" in settings:
-        settings["latency_ms"] = pair(settings["latency_ms"])
     return asdict(state.faults.add(str(kind), **settings))
-
-
-def pair(value: Any) -> tuple[float, float]:
-    """The two ends of a range. Raises ``ValueError`` or ``TypeError``."""
-    low, high = value
-    return float(low), float(high)
 
 
 def list_faults(state: State, *_: Any) -> Any:
@@ -170,10 +137,8 @@ def add_behaviour(state: State, _: web.Request, body: Mapping[str, Any]) -> Any:
 
     An empty ``match`` is the default for all instances made from now on; the newest rule wins.
     """
-    settings = _known(body, type(state.model.default), "match")
-    match = settings.pop("match", "")
-    if "log_lines" in settings:
-        settings["log_lines"] = tuple(settings["log_lines"])
+    settings = read_order(body, type(state.model.default), ["match"])
+    match = str(settings.pop("match", ""))
     behaviour = replace(state.model.default, **settings)
     if match:
         state.model.rules.insert(0, Rule(match, behaviour))
