@@ -23,7 +23,7 @@ from vk_provider.testing.fake import FakeBackend
 
 WAVE = 50
 FORGIVEN_BYTES = 40 * 1024
-"""Tables that have grown once more, and figures with another digit: 30 KiB after 10,000 pods, too."""
+"""Tables that grew once more, figures with another digit: 30 KiB after 10,000 pods as well."""
 OUTSIDE = (MemoryApi, KubeClient, FakeBackend, ModuleType, type, BuiltinFunctionType)
 BOUNDED = (EventRecorder, Meters)
 """So many entries or days at most, as their own tests say: thousands of pods fill them."""
