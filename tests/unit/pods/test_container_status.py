@@ -115,10 +115,12 @@ def test_started_waits_for_a_startup_probe_where_probes_run() -> None:
 
 
 def test_a_running_container_that_is_not_listed_stays_as_it_was() -> None:
-    """A thin list is no news, e.g. before the first one after our restart."""
+    """A thin list is no news, e.g. before the first one after our restart. On its way out it is
+    not ready all the same."""
     before = render(Running(THEN))
 
     assert render(None, before) == before
+    assert render(None, before, given={"serving": False}) == {**before, "ready": False}
     assert render(None, before, given={"container_id": None}) == before
 
 
