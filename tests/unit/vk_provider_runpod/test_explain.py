@@ -11,7 +11,7 @@ from vk_provider_runpod.offers import known_offers
 
 from vk_provider.faults import UnsupportedFieldsError
 from vk_provider.pods.references import ObjectKey
-from vk_provider.pods.types import IMPLICIT_OFFER
+from vk_provider.pods.types import IMPLICIT_OFFER, PlacementHints
 from vk_provider.testing.builders import make_container, make_resolved_pod
 
 VALUE = 'hunter2-"quoted"-2'
@@ -101,3 +101,19 @@ def test_what_cannot_run_is_refused(config: RunPodConfig) -> None:
 
     with pytest.raises(UnsupportedFieldsError):
         explain(pod, IMPLICIT_OFFER, config)
+
+
+def test_wishes_that_nobody_has_heard_of_are_noted(config: RunPodConfig) -> None:
+    """Unless one of them is known: the others are another backend's then."""
+    container = make_container(resources={"limits": {"nvidia.com/gpu": "1"}})
+    anything = replace(config, gpu_types=())
+    (offer,) = known_offers(1, anything)
+    said = []
+    for wishes in (("NVIDIA L4OS", "H1000"), ("NVIDIA L4", "H1000")):
+        pod = make_resolved_pod(containers=[container])
+        wishing = replace(pod, hints=PlacementHints(gpu_types=wishes))
+        notes = explain(wishing, offer, anything).notes
+        said.append([note.note for note in notes if "gpu-types" in note.path])
+
+    assert said[0][0].endswith('did you mean "NVIDIA L40S"?')
+    assert (len(said[0]), said[1]) == (2, [])
