@@ -85,7 +85,7 @@ def test_a_date_stays_a_text() -> None:
         ("a: [1\nb: 2\n", "f.yaml:2: not YAML: while parsing a flow sequence, expected ',' or ']'"),
         ("a: b: c\n", "f.yaml:1: not YAML: mapping values are not allowed here"),
         ("a: !!python/object:os.system {}\n", "f.yaml:1: not YAML: could not determine a constr"),
-        ("a: *abc\n", "f.yaml:1: not YAML: found undefined alias (put it in quotes if it is a te"),
+        ("a: *abc\n", "f.yaml:1: not YAML: found undefined alias (put it in quotes if it is"),
         ("a: !abc x\n", "f.yaml:1: not YAML: could not determine a constructor for the tag (put"),
         ("a: !abc!x y\n", "f.yaml:1: not YAML: while parsing a node, found undefined tag handle ("),
         ("- &abc x\n- &abc y\n- *abcd\n", "f.yaml:2: not YAML: found duplicate anchor (pu"),
