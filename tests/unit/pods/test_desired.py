@@ -112,9 +112,13 @@ def test_probes_readiness_and_starts_are_read_from_where_they_stand() -> None:
 
 
 def test_spec_readings_have_the_api_servers_defaults() -> None:
-    """Restart policy, deadline, generation, start time."""
+    """Restart policy, deadline, generation, version, start time."""
     pod = {
-        "metadata": {"generation": 3, "annotations": {"kubernetes.io/config.mirror": "x"}},
+        "metadata": {
+            "generation": 3,
+            "resourceVersion": "7",
+            "annotations": {"kubernetes.io/config.mirror": "x"},
+        },
         "spec": {"restartPolicy": "Never", "activeDeadlineSeconds": 60},
         "status": {"startTime": "2024-05-01T00:00:00Z"},
     }
@@ -124,6 +128,7 @@ def test_spec_readings_have_the_api_servers_defaults() -> None:
     assert desired.active_deadline_seconds(pod) == 60
     assert desired.generation(pod) == 3
     assert desired.generation({}) == 0
+    assert (desired.version(pod), desired.version({})) == ("7", "")
     assert desired.start_time(pod) == datetime(2024, 5, 1, tzinfo=UTC)
     assert desired.start_time({}) is None
     assert desired.parse_time("2024-05-01T00:00:00") == datetime(2024, 5, 1, tzinfo=UTC)

@@ -15,6 +15,7 @@ from tests.unit.pods.situations import (
 )
 from vk_provider.pods import desired
 from vk_provider.pods.actions import Action, WakeAt, WriteStatus
+from vk_provider.pods.room import LONGEST_MESSAGE, shortened
 from vk_provider.pods.slots import Record
 from vk_provider.pods.types import InstancePhase, Placement, Running, Terminated, Waiting
 from vk_provider.pods.world import BackendFacts
@@ -43,6 +44,15 @@ def test_intent_and_waiting_state_travel_in_one_patch() -> None:
 
     assert desired.placement({"metadata": {**written["metadata"]}}) == placement
     assert written["status"]["containerStatuses"][0]["state"] == {"waiting": {"reason": "X"}}
+
+
+def test_a_waiting_message_is_cut_to_what_the_api_server_takes() -> None:
+    """A refused status would show nothing at all."""
+    long = "x" * (LONGEST_MESSAGE + 1)
+    written = patch(write(new(), make_world(), waiting=Waiting("X", long)))
+
+    message = written["status"]["containerStatuses"][0]["state"]["waiting"]["message"]
+    assert message == shortened(long)
 
 
 def test_nothing_is_written_while_a_write_is_under_way_or_without_a_pod() -> None:
