@@ -123,6 +123,7 @@ class NodeSettings:
     ``capacity`` maps resource names to Kubernetes quantities; it is the cost cap as well.
     ``namespaces`` empty means all: elsewhere ConfigMaps and Secrets are not readable.
     ``fail_after_backend_lost_seconds`` None means never: an outage of an API is no death of a pod.
+    ``start_deadline_seconds`` None means that an instance may take any time to start.
     ``source`` is the file the document came from, for messages.
     """
 
@@ -145,6 +146,7 @@ class NodeSettings:
     pending_deadline_seconds: float = 1800.0
     confirm_deadline_seconds: float = 300.0
     fail_after_backend_lost_seconds: float | None = None
+    start_deadline_seconds: float | None = None
     source: str = ""
 
     @property

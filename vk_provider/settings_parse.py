@@ -77,6 +77,7 @@ def parse_node(
         pending_deadline_seconds=spec.number("pendingDeadlineSeconds", 1800.0, 0),
         confirm_deadline_seconds=spec.number("confirmDeadlineSeconds", 300.0, 0),
         fail_after_backend_lost_seconds=spec.number("failAfterBackendLostSeconds", None, 1),
+        start_deadline_seconds=spec.number("startDeadlineSeconds", None, 1),
         source=source,
     )
     spec.done()

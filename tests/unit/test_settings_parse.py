@@ -45,7 +45,7 @@ def test_the_smallest_document_has_every_default() -> None:
     assert node.leader_election.enabled
     assert (node.tick_seconds, node.reach, node.admission_enabled) == (10, Reach.NONE, True)
     assert (node.pending_deadline_seconds, node.confirm_deadline_seconds) == (1800, 300)
-    assert node.fail_after_backend_lost_seconds is None
+    assert (node.fail_after_backend_lost_seconds, node.start_deadline_seconds) == (None, None)
     assert (node.namespaces, node.cluster_id) == ((), None)
 
 
@@ -71,6 +71,7 @@ def test_every_field_is_read() -> None:
             pendingDeadlineSeconds=0,
             confirmDeadlineSeconds=5,
             failAfterBackendLostSeconds=60,
+            startDeadlineSeconds=900,
             bursting={"gate": {"enabled": False}},
         )
     )
@@ -87,7 +88,7 @@ def test_every_field_is_read() -> None:
     assert node.placement.budget.node.usd_per_hour == 2.5
     assert (node.cluster_id, node.tick_seconds, node.reach) == ("home", 0.5, Reach.DIRECT)
     assert (node.admission_enabled, node.namespaces) == (False, ("one", "two"))
-    assert node.fail_after_backend_lost_seconds == 60
+    assert (node.fail_after_backend_lost_seconds, node.start_deadline_seconds) == (60, 900)
 
 
 def test_no_taints_at_all_is_a_choice() -> None:

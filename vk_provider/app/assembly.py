@@ -184,6 +184,7 @@ class Assembly:
             settings.pending_deadline_seconds,
             settings.confirm_deadline_seconds,
             backend_lost=settings.fail_after_backend_lost_seconds,
+            start_deadline=settings.start_deadline_seconds,
         )
         return NodeFacts(
             name=settings.name,

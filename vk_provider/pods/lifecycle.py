@@ -13,7 +13,7 @@ Read next: ``starting`` (pods without an instance), ``ending`` (pods on their wa
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from vk_provider.faults import InvalidTransitionError
@@ -187,14 +187,32 @@ def _live(record: Record, world: World) -> list[Action]:
         facts = world.facts.get(record.backend or "", BackendFacts())
         verdict = verdicts.judge(record.pod, seen, restarts_in_place=facts.restarts_in_place)
     verdict = verdict or verdicts.withdrawn(record.pod, record.leaving_at, world.now)
+    starts_by = _starts_by(record, world)
+    if verdict is None and starts_by is not None and world.now >= starts_by:
+        verdict = verdicts.unstarted(world.limits.start_deadline or 0.0)
     if verdict is not None:
         return conclude(record, verdict)
     timer = _giving_up(record, world)
+    if starts_by is not None:
+        timer.append(WakeAt(starts_by))
     if record.leaving_at is not None:
         timer.append(WakeAt(verdicts.leaves_by(record.pod, record.leaving_at)))
     if seen is None or seen.phase is InstancePhase.UNKNOWN:
         return timer
     return [*write(record, world), *timer]
+
+
+def _starts_by(record: Record, world: World) -> datetime | None:
+    """When an instance that starts should run; None where it may take its time, or has run.
+
+    Counted by our clock, from when this process made or first saw it: a backend's may differ.
+    """
+    limit, seen = world.limits.start_deadline, record.observation
+    if limit is None or seen is None or seen.phase is not InstancePhase.STARTING:
+        return None
+    if desired.has_started(record.pod or {}):
+        return None
+    return (record.baseline or world.now) + timedelta(seconds=limit)
 
 
 RULES: dict[State, Callable[[Record, World], list[Action]]] = {

@@ -69,6 +69,13 @@ def given_up(backend: str, silence: float, limit: float | None) -> Verdict | Non
     return failed(FailedReason.PROVIDER_LOST, message)
 
 
+def unstarted(limit: float) -> Verdict:
+    """The opt-in end of an instance that was billed for ``limit`` seconds and never started: a pull
+    may hang without a word, and elsewhere it may go well."""
+    message = f"the instance has not started within {limit:.0f} s (startDeadlineSeconds)"
+    return failed(FailedReason.PROVIDER_LOST, message)
+
+
 def dismissed(why: str) -> Verdict | None:
     """A cap of the budget holds by instances that end; ``why`` is empty for those that stay."""
     return failed(FailedReason.PREEMPTED, f"ended to keep the budget: {why}") if why else None

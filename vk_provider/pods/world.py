@@ -28,13 +28,15 @@ class BackendFacts:
 class LifecycleLimits:
     """Seconds: how long a Job's pod waits for capacity; when Failed is written although the
     instance is not confirmed gone; how often a waiting pod looks again; after how long without a
-    backend's word its pods are given up (None: never, an outage of an API is no death of a pod).
+    backend's word its pods are given up (None: never, an outage of an API is no death of a pod);
+    how long an instance may take to start (None: as long as it takes).
     """
 
     pending_deadline: float = 1800.0
     confirm_deadline: float = 300.0
     recheck: float = 15.0
     backend_lost: float | None = None
+    start_deadline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,6 +344,18 @@ async def test_pods_of_a_silent_backend_are_given_up_only_on_request() -> None:
         await bench.until(lambda: not bench.cloud.instances_of(bench.stamp("web").pod_uid))
 
 
+async def test_an_instance_that_never_starts_is_replaced_on_request() -> None:
+    """startDeadlineSeconds: it is ended, so that nobody pays for a pull that hangs."""
+    spec = {"startDeadlineSeconds": 120}
+    async with Bench({"fake": {"startAfterSeconds": 1e6}}, **spec) as bench:
+        bench.bind("web")
+        await bench.settle(100)
+        assert bench.phase("web") == "Pending"
+        await bench.until(lambda: bench.phase("web") == "Failed", 60)
+        assert bench.reason("web") == "ProviderLost"
+        assert not bench.cloud.instances_of(bench.stamp("web").pod_uid)
+
+
 async def test_the_node_shows_what_runs_and_what_it_costs() -> None:
     """Instances and spending reach the annotations with the next tick, and cost nothing at rest."""
     offers = [{"name": "cpu", "usdPerHour": 0.5}]

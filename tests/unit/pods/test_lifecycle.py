@@ -208,6 +208,29 @@ def test_pods_of_a_silent_backend_are_given_up_on_request(record: Record) -> Non
     assert kinds(decide(record, silent)) == ["Announce", "Conclude"]
 
 
+def test_an_instance_that_never_starts_is_lost_on_request() -> None:
+    """A pull that hangs is billed; its time begins with the create, by our clock."""
+    starts = instance(InstancePhase.STARTING, created_at=at(-1e6))
+    limits = LifecycleLimits(start_deadline=60)
+
+    assert decide(live(seen=starts), make_world(11, limits=limits))[-1] == todo.WakeAt(at(60))
+    actions = decide(live(seen=starts), make_world(60, limits=limits))
+    (verdict,) = [each.verdict for each in actions if isinstance(each, todo.Conclude)]
+    assert verdict.reason == "ProviderLost"
+    assert "not started within 60 s (startDeadlineSeconds)" in (verdict.message or "")
+
+
+def test_what_may_take_its_time_or_has_run_is_not_given_up() -> None:
+    """Nobody asked for it, it runs, or it ran and its backend moves it."""
+    starts = instance(InstancePhase.STARTING)
+    limits = LifecycleLimits(start_deadline=60)
+    ran = live(make_pod(status=running_status()), starts)
+
+    assert "Conclude" not in kinds(decide(live(seen=starts), make_world(1e6)))
+    assert "Conclude" not in kinds(decide(live(), make_world(1e6, limits=limits)))
+    assert "Conclude" not in kinds(decide(ran, make_world(1e6, limits=limits)))
+
+
 def test_of_several_alarms_the_earliest_counts() -> None:
     """A pod has one timer: a failed write is not retried hours later."""
     record = live(make_pod(**LIMITED), write_not_before=at(20))
