@@ -87,6 +87,15 @@ class SharedCluster:
             if one["involvedObject"]["name"] == name and one["reason"] == reason
         ]
 
+    async def event(self, name: str, reason: str, words: str) -> str:
+        """Wait for the first Event with this reason and these words: it may come after the deed."""
+
+        async def probe() -> list[str]:
+            return [one for one in await self.events(name, reason) if words in one]
+
+        found = await eventually(probe, f"Event {reason} of {name}: {words}", seconds=30)
+        return found[0]
+
 
 API = "/apis/kueue.x-k8s.io/v1beta2"
 QUEUES = f"{API}/clusterqueues"

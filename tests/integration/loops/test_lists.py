@@ -346,8 +346,7 @@ async def test_pods_of_a_silent_backend_are_given_up_only_on_request() -> None:
 
 async def test_an_instance_that_never_starts_is_replaced_on_request() -> None:
     """startDeadlineSeconds: it is ended, so that nobody pays for a pull that hangs."""
-    spec = {"startDeadlineSeconds": 120}
-    async with Bench({"fake": {"startAfterSeconds": 1e6}}, **spec) as bench:
+    async with Bench({"fake": {"startAfterSeconds": 1e6}}, startDeadlineSeconds=120) as bench:
         bench.bind("web")
         await bench.settle(100)
         assert bench.phase("web") == "Pending"
