@@ -37,7 +37,7 @@ async def no_task_left() -> AsyncIterator[None]:
 
 
 # The same examples in every run: what CI finds, everybody finds. `make fuzz` looks further.
-hypothesis.settings.register_profile("suite", derandomize=True, max_examples=40, deadline=None)
+hypothesis.settings.register_profile("suite", derandomize=True, max_examples=32, deadline=None)
 hypothesis.settings.load_profile("suite")
 
 
