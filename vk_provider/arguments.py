@@ -11,10 +11,10 @@ import math
 import re
 from collections.abc import Callable
 
+from vk_provider.syntax import DNS_LABEL, DNS_LABEL_WORDS, DNS_SUBDOMAIN
+
 _HIGHEST_PORT = 65_535
 _LONGEST_NAME = 253
-_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_LABEL_WORDS = "at most 63 lower-case letters, digits and -"
 
 
 def port(text: str) -> int:
@@ -55,8 +55,8 @@ def span(text: str) -> tuple[float, float]:
 
 def namespace_name(text: str) -> str:
     """The name of a namespace. Raises argparse.ArgumentTypeError."""
-    if not re.fullmatch(_LABEL, text):
-        raise _wrong(text, f"a namespace, {_LABEL_WORDS}")
+    if not re.fullmatch(DNS_LABEL, text):
+        raise _wrong(text, f"a namespace, {DNS_LABEL_WORDS}")
     return text
 
 
@@ -65,9 +65,9 @@ def pod_name(text: str) -> tuple[str, str]:
 
     Raises argparse.ArgumentTypeError."""
     space, slash, name = text.rpartition("/")
-    is_named = len(name) <= _LONGEST_NAME and re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", name)
-    if not is_named or (slash and not re.fullmatch(_LABEL, space)):
-        raise _wrong(text, f"a pod as NAMESPACE/NAME, each {_LABEL_WORDS}")
+    is_named = len(name) <= _LONGEST_NAME and re.fullmatch(DNS_SUBDOMAIN, name)
+    if not is_named or (slash and not re.fullmatch(DNS_LABEL, space)):
+        raise _wrong(text, f"a pod as NAMESPACE/NAME, each {DNS_LABEL_WORDS}")
     return space or "default", name
 
 

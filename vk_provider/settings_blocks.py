@@ -22,10 +22,7 @@ from vk_provider.settings import (
     ServerSettings,
     TlsSettings,
 )
-
-DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-DNS_LABEL_WORDS = "at most 63 lower-case letters, digits and -"
-DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
+from vk_provider.syntax import DNS_LABEL, DNS_LABEL_WORDS, DNS_SUBDOMAIN
 
 _CAPS = ("usdPerHour", "usdPerDay", "usdPerMonth")
 _NOT_YET = "not available in this version"

@@ -15,7 +15,7 @@ from vk_provider.bursting.picture import Selection
 from vk_provider.faults import FieldProblem
 from vk_provider.fields import Fields
 from vk_provider.settings import LeaderElectionSettings
-from vk_provider.settings_blocks import DNS_SUBDOMAIN, parse_leader_election
+from vk_provider.settings_blocks import parse_leader_election
 from vk_provider.settings_bursting_admission_check import (
     AdmissionCheckSettings,
     parse_admission_check,
@@ -26,6 +26,7 @@ from vk_provider.settings_bursting_prometheus import PrometheusSettings, parse_p
 from vk_provider.settings_bursting_quota_bridge import QuotaBridgeSettings, parse_quota_bridge
 from vk_provider.settings_bursting_selection import parse_selection
 from vk_provider.settings_bursting_webhook import WebhookSettings, parse_webhook
+from vk_provider.syntax import DNS_SUBDOMAIN
 
 BURSTING_KIND = "Bursting"
 LEASE_NAME = "vk-provider-bursting"

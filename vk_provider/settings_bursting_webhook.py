@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from vk_provider.bursting import names
 from vk_provider.fields import Fields
-from vk_provider.settings_blocks import DNS_LABEL, DNS_LABEL_WORDS, DNS_SUBDOMAIN
+from vk_provider.syntax import DNS_LABEL, DNS_LABEL_WORDS, DNS_SUBDOMAIN
 from vk_provider.urls import http_url
 
 REFUSE, NARROW = "refuse", "narrow"

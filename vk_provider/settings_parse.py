@@ -16,9 +16,6 @@ from vk_provider.fields import Fields, join_path, show
 from vk_provider.quantities import parse
 from vk_provider.settings import PROVIDER_TAINT, BackendSettings, NodeSettings
 from vk_provider.settings_blocks import (
-    DNS_LABEL,
-    DNS_LABEL_WORDS,
-    DNS_SUBDOMAIN,
     parse_admission,
     parse_bursting,
     parse_door,
@@ -28,16 +25,20 @@ from vk_provider.settings_blocks import (
     parse_server,
     parse_storm,
 )
-from vk_provider.taints import Taint
+from vk_provider.syntax import (
+    DNS_LABEL,
+    DNS_LABEL_WORDS,
+    DNS_SUBDOMAIN,
+    LABEL_VALUE,
+    QUALIFIED_NAME,
+)
+from vk_provider.taints import EFFECTS, Taint
 
 API_VERSION = "vk-provider.dev/v1alpha1"
 KIND = "VirtualNode"
 
 # The name is also the value of the label kubernetes.io/hostname, which has room for 63.
 _NODE_NAME = rf"(?=.{{1,63}}$){DNS_SUBDOMAIN}"
-_LABEL_VALUE = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
-_QUALIFIED_NAME = rf"({DNS_SUBDOMAIN}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?"
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OWN_TAINTS = ("vk-provider.dev/unavailable", "vk-provider.dev/gate")
 _NEEDED_RESOURCES = ("cpu", "memory", "pods")
 _PLAIN_RESOURCES = (*_NEEDED_RESOURCES, "ephemeral-storage")
@@ -69,7 +70,7 @@ def parse_node(
         storm=parse_storm(spec.child("storm")),
         door=parse_door(spec.child("door")),
         bursting=parse_bursting(spec.child("bursting")),
-        cluster_id=spec.optional_text("clusterId", pattern=_LABEL_VALUE, allowed="a label's value"),
+        cluster_id=spec.optional_text("clusterId", pattern=LABEL_VALUE, allowed="a label's value"),
         tick_seconds=spec.number("tickSeconds", 10.0, 0.05, 3600),
         reach=parse_reach(spec),
         admission_enabled=parse_admission(spec.child("admission")),
@@ -105,7 +106,7 @@ def _resource_problem(resource: str) -> str | None:
     """Why no pod could ever ask for it, or None. A device's name has its maker's domain."""
     if resource in _PLAIN_RESOURCES or resource.startswith(_PLAIN_PREFIXES):
         return None
-    if "/" in resource and re.fullmatch(_QUALIFIED_NAME, resource):
+    if "/" in resource and re.fullmatch(QUALIFIED_NAME, resource):
         return None
     meant = resembling(resource, (*_PLAIN_RESOURCES, *GPU_RESOURCES))
     hint = f"did you mean {either(meant)}?" if meant else "valid: DOMAIN/NAME for a device"
@@ -129,12 +130,12 @@ def _labels(spec: Fields, name: str) -> Mapping[str, str]:
     fixed = {"type": "virtual-kubelet", "kubernetes.io/hostname": name}
     for key, value in labels.items():
         path = join_path(spec.at("labels"), key)
-        if not re.fullmatch(_QUALIFIED_NAME, key):
+        if not re.fullmatch(QUALIFIED_NAME, key):
             spec.problems.append(FieldProblem(path, "not a label's key: allowed: [PREFIX/]NAME"))
         elif fixed.get(key, value) != value:
             message = f'found {show(value)}, allowed: "{fixed[key]}" (it identifies the node)'
             spec.problems.append(FieldProblem(path, message))
-        elif not re.fullmatch(_LABEL_VALUE, value):
+        elif not re.fullmatch(LABEL_VALUE, value):
             message = f"found {show(value)}, allowed: at most 63 letters, digits, -, _ and ."
             spec.problems.append(FieldProblem(path, message))
     return labels
@@ -147,9 +148,9 @@ def _taints(spec: Fields) -> tuple[Taint, ...]:
         return (PROVIDER_TAINT,)
     taints = []
     for entry in spec.children("taints"):
-        key = entry.text("key", pattern=_QUALIFIED_NAME, allowed="[PREFIX/]NAME")
-        value = entry.text("value", "", pattern=_LABEL_VALUE, allowed="a label's value")
-        effect = entry.text("effect", choices=_EFFECTS)
+        key = entry.text("key", pattern=QUALIFIED_NAME, allowed="[PREFIX/]NAME")
+        value = entry.text("value", "", pattern=LABEL_VALUE, allowed="a label's value")
+        effect = entry.text("effect", choices=EFFECTS)
         entry.done()
         if key in _OWN_TAINTS:
             entry.refuse("key", f'"{key}" is set and removed by the node itself')

@@ -16,6 +16,7 @@ NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 """Only changes a score."""
 NO_EXECUTE = "NoExecute"
+EFFECTS = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that keep a pod off a node."""
 

@@ -15,19 +15,16 @@ from vk_provider import quantities
 from vk_provider.faults import ConfigError, FieldProblem
 from vk_provider.fields import Fields
 from vk_provider.secrets import SecretSource
+from vk_provider.syntax import DNS_LABEL, DNS_SUBDOMAIN, LABEL_VALUE, QUALIFIED_NAME
+from vk_provider.taints import EFFECTS, NO_EXECUTE
 from vk_provider.urls import http_url
 from vk_provider_kubernetes.stamp import MAX_NAME, named
 
 DERIVED = "derived"
 CONFIGURED = "configured"
-_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _CLAIM = re.compile(r"[^/]+/[^/]+")
 _OPERATORS = ("Exists", "Equal", "Lt", "Gt")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_LABEL_VALUE = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
-_LABEL = r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _HTTPS = 443
-_DOMAIN = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
 MAX_NAME_SERVERS = 3
 """As many as a pod's resolver heeds."""
 _HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+"
@@ -169,7 +166,9 @@ def _tokens(block: Fields) -> dict[str, Any]:
 def _services(block: Fields) -> dict[str, Any]:
     """``enabled``, and ``clusterDNS`` with ``clusterDomain`` as in a kubelet's configuration."""
     found: dict[str, Any] = {"home_services": block.boolean("enabled", False)}
-    domain = block.text("clusterDomain", "cluster.local", pattern=_DOMAIN, allowed="a DNS domain")
+    domain = block.text(
+        "clusterDomain", "cluster.local", pattern=DNS_SUBDOMAIN, allowed="a DNS domain"
+    )
     servers = block.texts("clusterDNS")
     for index, server in enumerate(servers):
         if not _is_address(server):
@@ -208,7 +207,7 @@ def _check_connection(fields: Fields, found: Mapping[str, Any]) -> None:
 
 def _label(fields: Fields, key: str, default: str) -> str:
     found = fields.text(key, default)
-    if not _DNS_LABEL.fullmatch(found):
+    if not re.fullmatch(DNS_LABEL, found):
         fields.wrong(key, found, "the name of a namespace")
     return found
 
@@ -216,7 +215,7 @@ def _label(fields: Fields, key: str, default: str) -> str:
 def _namespaces(fields: Fields) -> Mapping[str, str]:
     found = fields.mapping("namespaces")
     for home, remote in found.items():
-        if not _DNS_LABEL.fullmatch(remote):
+        if not re.fullmatch(DNS_LABEL, remote):
             fields.wrong("namespaces", remote, f"the name of a namespace for {home}")
     return found
 
@@ -230,13 +229,13 @@ def _claims(fields: Fields) -> Mapping[str, str]:
 
 
 def _name(fields: Fields, key: str) -> str | None:
-    return fields.optional_text(key, pattern=_DOMAIN, allowed="the name of an object")
+    return fields.optional_text(key, pattern=DNS_SUBDOMAIN, allowed="the name of an object")
 
 
 def _selector(fields: Fields) -> Mapping[str, str]:
     found = fields.mapping("nodeSelector")
     for label, value in found.items():
-        if not (re.fullmatch(_LABEL, label) and re.fullmatch(_LABEL_VALUE, value)):
+        if not (re.fullmatch(QUALIFIED_NAME, label) and re.fullmatch(LABEL_VALUE, value)):
             fields.wrong("nodeSelector", f"{label}: {value}", "labels of nodes, with their values")
     return found
 
@@ -244,20 +243,19 @@ def _selector(fields: Fields) -> Mapping[str, str]:
 def _toleration(block: Fields) -> Mapping[str, Any]:
     """What the other API server would refuse of every instance is refused here, once."""
     found: dict[str, Any] = {
-        "key": block.optional_text("key", pattern=_LABEL, allowed="a taint's key"),
+        "key": block.optional_text("key", pattern=QUALIFIED_NAME, allowed="a taint's key"),
         "operator": block.optional_text("operator", choices=_OPERATORS),
         "value": block.optional_text("value"),
-        "effect": block.optional_text("effect", choices=_EFFECTS),
+        "effect": block.optional_text("effect", choices=EFFECTS),
     }
-    if block.has("tolerationSeconds"):
+    if block.take("tolerationSeconds") is not None:
         found["tolerationSeconds"] = block.integer("tolerationSeconds", 0)
-        if found["effect"] != "NoExecute":
-            block.refuse("tolerationSeconds", "goes with effect NoExecute alone")
+        if found["effect"] != NO_EXECUTE:
+            block.refuse("tolerationSeconds", f"goes with effect {NO_EXECUTE} alone")
     if found["key"] is None and found["operator"] != "Exists" and not block.has("key"):
         block.refuse("key", "missing; without a key the operator must be Exists")
     if found["value"] is not None and found["operator"] == "Exists":
         block.refuse("value", "the operator Exists takes none")
-    block.take("tolerationSeconds")
     block.done()
     return {key: value for key, value in found.items() if value is not None}
 
