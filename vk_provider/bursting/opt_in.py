@@ -110,12 +110,9 @@ def review(request: Json, rules: OptInRules, *, by_namespace: bool) -> dict[str,
     pod = question.get("object")
     if not isinstance(pod, Mapping) or not isinstance(pod.get("spec"), Mapping):
         raise ValueError("request.object: found no pod, allowed: a Pod that is being created")
-    try:
-        decision = decide(pod, rules, by_namespace=by_namespace)
-    except (AttributeError, TypeError) as error:
-        # An API server sends what fits its schema; whoever else asks gets a sentence, too.
-        words = "request.object: found no pod by its types, allowed: a Pod that is being created"
-        raise ValueError(words) from error
+    if (problem := next(_misshapen(pod), None)) is not None:
+        raise ValueError(f"request.object.{problem}")
+    decision = decide(pod, rules, by_namespace=by_namespace)
     answer: dict[str, Any] = {"uid": str(question.get("uid", "")), "allowed": True}
     if decision.refusal is not None:
         status = {"code": 422, "reason": "Invalid", "message": decision.refusal}
@@ -126,6 +123,36 @@ def review(request: Json, rules: OptInRules, *, by_namespace: bool) -> dict[str,
     if decision.warnings:
         answer["warnings"] = list(decision.warnings)
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
+
+
+def _misshapen(pod: Json) -> Iterator[str]:
+    """What is read of a pod and has another type than the API's: an API server sends nothing of
+    the kind, and whoever else asks gets a sentence. From the outside in, as one is read."""
+    for path, kind in _SHAPE.items():
+        value: Any = pod
+        for key in path.split("."):
+            value = value.get(key) if value is not None else None
+        if value is None:
+            continue
+        entries = value if isinstance(value, list) else ()
+        if not isinstance(value, kind) or not all(isinstance(each, dict) for each in entries):
+            yield f"{path}: found no {_WORDS[kind]}, allowed: one"
+
+
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_WORDS: Mapping[type, str] = {dict: "object", list: "list of objects", str: "text"}
+_SHAPE: Mapping[str, type] = {
+    "metadata": dict,
+    "metadata.labels": dict,
+    "metadata.annotations": dict,
+    "metadata.ownerReferences": list,
+    "spec.priorityClassName": str,
+    "spec.tolerations": list,
+    "spec.volumes": list,
+    "spec.affinity": dict,
+    "spec.affinity.nodeAffinity": dict,
+    f"spec.affinity.nodeAffinity.{_PREFERRED}": list,
+}
 
 
 def decide(pod: Json, rules: OptInRules, *, by_namespace: bool = False) -> Decision:
@@ -273,9 +300,6 @@ def _affinity(spec: Json, home: Mapping[str, str]) -> Iterator[Json]:
     else:
         value = [*preferred, term]
         yield {"op": "add", "path": f"{path}/nodeAffinity/{_PREFERRED}", "value": value}
-
-
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def _warnings(metadata: Json, spec: Json) -> Iterator[str]:

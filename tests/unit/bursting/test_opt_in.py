@@ -295,8 +295,13 @@ def test_a_refusal_is_told_as_an_invalid_object() -> None:
         {"apiVersion": "admission.k8s.io/v1beta1", "request": {}},
         {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u"}},
         {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", "object": {"kind": "Pod"}}},
+        question({"metadata": [], "spec": {}}),
         question({"metadata": {"labels": [1]}, "spec": {}}),
+        question({"metadata": {"ownerReferences": ["me"]}, "spec": {}}),
         question(pod(tolerations=1)),
+        question(pod(volumes=[1])),
+        question(pod(priorityClassName=["training"])),
+        question(pod(affinity={"nodeAffinity": 1})),
     ],
 )
 def test_what_is_no_review_of_a_pod_is_an_error(nonsense: dict[str, Any]) -> None:
