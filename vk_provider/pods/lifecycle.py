@@ -186,10 +186,12 @@ def _live(record: Record, world: World) -> list[Action]:
     if verdict is None and seen is not None:
         facts = world.facts.get(record.backend or "", BackendFacts())
         verdict = verdicts.judge(record.pod, seen, restarts_in_place=facts.restarts_in_place)
-    verdict = verdict or verdicts.withdrawn(record.pod, record.leaving_at, world.now)
     starts_by = _starts_by(record, world)
-    if verdict is None and starts_by is not None and world.now >= starts_by:
-        verdict = verdicts.unstarted(world.limits.start_deadline or 0.0)
+    verdict = (
+        verdict
+        or verdicts.withdrawn(record.pod, record.leaving_at, world.now)
+        or verdicts.unstarted(starts_by, world.now)
+    )
     if verdict is not None:
         return conclude(record, verdict)
     timer = _giving_up(record, world)

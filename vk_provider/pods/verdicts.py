@@ -69,10 +69,12 @@ def given_up(backend: str, silence: float, limit: float | None) -> Verdict | Non
     return failed(FailedReason.PROVIDER_LOST, message)
 
 
-def unstarted(limit: float) -> Verdict:
-    """The opt-in end of an instance that was billed for ``limit`` seconds and never started: a pull
-    may hang without a word, and elsewhere it may go well."""
-    message = f"the instance has not started within {limit:.0f} s (startDeadlineSeconds)"
+def unstarted(due: datetime | None, now: datetime) -> Verdict | None:
+    """The opt-in end of an instance that does not run when it should: a pull may hang without a
+    word, billed, and elsewhere it may go well."""
+    if due is None or now < due:
+        return None
+    message = "the instance has not started within startDeadlineSeconds"
     return failed(FailedReason.PROVIDER_LOST, message)
 
 
