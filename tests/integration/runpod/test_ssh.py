@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -420,10 +421,15 @@ async def test_usage_is_what_containers_say_that_let_us_in(
 
 
 @pytest.fixture(autouse=True)
-def _no_processes_left() -> Iterator[None]:
-    """Whatever was started in a simulated container is gone with its simulator."""
+def _nothing_left(tmp_path: Path) -> Iterator[None]:
+    """Whatever was started in a simulated container is gone with its simulator, and its disk. The
+    containers' folders tell them from those of tests that run beside."""
+    disks = tmp_path / "disks"
+    disks.mkdir()
+    before, tempfile.tempdir = tempfile.tempdir, str(disks)
     yield
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError):
-                assert b"RUNPOD_POD_ID=" not in (entry / "environ").read_bytes(), entry
+    tempfile.tempdir = before
+    assert not list(disks.iterdir())
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            assert f"HOME={disks}/".encode() not in (entry / "environ").read_bytes(), entry
