@@ -8,7 +8,6 @@ Fed by ``client`` with a :class:`Refusal`; the faults go to the core.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from vk_provider.faults import (
     DeniedError,
@@ -43,7 +42,6 @@ _PASSING = re.compile(
     r"|no such host|rate.?limit",
     re.IGNORECASE,
 )
-_SHORTEST_SECRET = 6
 
 
 def fault_of(refusal: Refusal) -> ProviderError:
@@ -100,10 +98,5 @@ def _elsewhere(refusal: Refusal, said: str) -> ProviderError:
 
 def _said(refusal: Refusal) -> str:
     shown = refusal.status or refusal.kind
-    words = masked(refusal.words, refusal.secrets)
+    words = one_line(refusal.words, refusal.secrets)
     return f"{shown}: {words}" if words else shown
-
-
-def masked(message: str, secrets: Iterable[str]) -> str:
-    """One line, cut, with every secret replaced."""
-    return one_line(message, (each for each in secrets if len(each) >= _SHORTEST_SECRET))

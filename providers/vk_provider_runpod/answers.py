@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,6 @@ _QUOTA = re.compile(
     r"|insufficient (balance|credits?|funds)|account (is )?suspended",
     re.IGNORECASE,
 )
-_SHORTEST_SECRET = 6
 _LONGEST_NUMBER = 19
 _SURROGATE = re.compile(r"\\ud", re.IGNORECASE)
 _MOST_PATIENCE_SECONDS = 3600.0
@@ -103,7 +102,7 @@ def _spelled(found: Any) -> Any:
 
 def garbled(answer: Answer, what: str) -> ProviderError:
     """The fault of an answer that is not the API's."""
-    message = f"RunPod, {answer.operation}: {masked(what, answer.secrets)}"
+    message = f"RunPod, {answer.operation}: {one_line(what, answer.secrets)}"
     if answer.creates:
         return OutcomeUnknownError(message)
     return GarbledAnswerError(message)
@@ -154,7 +153,7 @@ def words(answer: Answer) -> str:
         errors = found.get("errors")
         listed = [str(each) for each in errors] if isinstance(errors, list) else []
         detail = found.get("detail") or found.get("error") or found.get("title") or "no details"
-        return masked("; ".join([str(detail), *listed]), answer.secrets)
+        return one_line("; ".join([str(detail), *listed]), answer.secrets)
     if not answer.text.strip():
         return "an empty body"
     kind = answer.content_type or "something"
@@ -162,12 +161,7 @@ def words(answer: Answer) -> str:
         r"<title>(.*?)</title>|error code: \d+", answer.text, re.IGNORECASE | re.DOTALL
     )
     shown = f" ({title[0]})" if title else ""
-    return masked(f"{kind} instead of JSON{re.sub('<[^>]*>', '', shown)}", answer.secrets)
-
-
-def masked(message: str, secrets: Iterable[str]) -> str:
-    """One line, cut, with every secret replaced."""
-    return one_line(message, (each for each in secrets if len(each) >= _SHORTEST_SECRET))
+    return one_line(f"{kind} instead of JSON{re.sub('<[^>]*>', '', shown)}", answer.secrets)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -28,7 +28,8 @@ from vk_provider.faults import (
     ProviderError,
     UnavailableError,
 )
-from vk_provider_runpod.answers import Answer, fault_of, masked
+from vk_provider.pods.masking import words
+from vk_provider_runpod.answers import Answer, fault_of
 from vk_provider_runpod.budget import Budget
 from vk_provider_runpod.config import RunPodConfig
 
@@ -202,7 +203,7 @@ def _transport_fault(call: Call, error: Exception, key: str, *, was_sent: bool) 
 
 def _transport_words(call: Call, error: Exception, key: str) -> str:
     # An exception's text may quote the request, so what is secret is masked in it too.
-    said = masked(str(error), (key, *call.secrets)) or "no answer in time"
+    said = words(str(error), (key, *call.secrets)) or "no answer in time"
     return f"RunPod, {call.operation}: {type(error).__name__}: {said}"
 
 

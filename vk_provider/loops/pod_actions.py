@@ -58,7 +58,7 @@ class PodActions:
         if record.pod is None:
             return
         self._means.events.emit(record.pod, notice.type, notice.reason, notice.message)
-        logger.info("pod %s: %s: %s", full_name(record.pod or {}), notice.reason, notice.message)
+        logger.info("pod %s: %s: %s", full_name(record.pod), notice.reason, notice.message)
 
     def over(self, uid: PodUID) -> None:
         """The pod has ended: what it referred to need not be watched any more."""
